@@ -1,0 +1,129 @@
+// smp: the ranks of one machine over one memfd. `farside run` starts them as processes; with
+// FARSIDE_THREADS=N the ranks are threads of one process (see far::run). A program started by
+// hand is a job of one rank.
+#pragma once
+
+#include <farside/backend/smp/request.hpp>
+#include <farside/core/environment.hpp>
+#include <farside/detail/board.hpp>
+#include <farside/detail/shared_memory.hpp>
+
+#include <fcntl.h>
+
+#include <algorithm>
+
+namespace far::inline FARSIDE_BACKEND::detail::smp_backend {
+
+/// The descriptor of the job's memory: the launcher's, or a fresh one.
+inline int open_segments() {
+  if (auto path = setting(job::segments_variable)) {
+    int fd = ::open(path->c_str(), O_RDWR | O_CLOEXEC);
+    if (fd >= 0) return fd;
+    raise("cannot open the job's shared memory ", *path, ": ", std::strerror(errno),
+          ". It belongs to the launcher that started this program; start it again with "
+          "'farside run -n N program'.");
+  }
+  int fd = memfd_create("farside", MFD_CLOEXEC);
+  if (fd < 0) raise("memfd_create failed: ", std::strerror(errno), ". Farside needs Linux 3.17 or newer.");
+  return fd;
+}
+
+/// Room for all of the machine's memory in each segment, as nothing is committed before it is
+/// touched; less only where the address space of so many ranks would not hold it.
+inline std::size_t default_segment(rank_t nprocs) {
+#ifdef FARSIDE_TSAN
+  constexpr unsigned address_bits = 37;  // the sanitizer leaves the program little room
+#else
+  constexpr unsigned address_bits = 45;
+#endif
+  unsigned rank_bits = static_cast<unsigned>(std::bit_width(nprocs - 1u));
+  unsigned bits = static_cast<unsigned>(std::bit_width(memory_limit() - 1));
+  return std::size_t{1} << std::min(bits, address_bits - rank_bits);
+}
+
+inline std::size_t choose_segment(const start_options& options, rank_t nprocs) {
+  if (options.segment != 0) return options.segment;
+  return size_setting("FARSIDE_SEGMENT").value_or(default_segment(nprocs));
+}
+
+/// What the ranks of one process share when they are threads.
+struct thread_job {
+  shared_memory memory;
+
+  thread_job(rank_t nprocs, const start_options& options) {
+    int fd = open_segments();
+    memory = shared_memory(fd, 0, nprocs, choose_segment(options, nprocs));
+    ::close(fd);
+  }
+};
+
+class backend : private shared_memory {
+ public:
+  using request = smp_backend::request;
+  static constexpr const char* name = "smp";
+
+  explicit backend(const start_options& options) {
+    if (options.shared_job != nullptr) {
+      shared_memory::operator=(static_cast<thread_job*>(options.shared_job)->memory.view(options.thread_rank));
+      return;
+    }
+    auto nprocs = static_cast<rank_t>(integer_setting(job::nprocs_variable, 1, 1 << 19).value_or(1));
+    auto rank = static_cast<rank_t>(integer_setting(job::rank_variable, 0, nprocs - 1).value_or(0));
+    if (integer_setting(job::threads_variable, 1, 1 << 19).value_or(1) > 1)
+      raise("this program was started with its ranks as threads (FARSIDE_THREADS, or 'farside run "
+            "--threads'), but it makes its far::runtime in main, which only one thread runs. "
+            "Write main as 'return far::run(argc, argv, [] { ... });', or start it without --threads.");
+    int fd = open_segments();
+    shared_memory::operator=(shared_memory(fd, rank, nprocs, choose_segment(options, nprocs)));
+    ::close(fd);
+  }
+
+  static constexpr bool coherent() { return true; }
+  static constexpr bool async_progress() { return true; }
+  static constexpr bool racy_get() { return true; }
+
+  using shared_memory::address;
+  using shared_memory::atomic_load;
+  using shared_memory::await;
+  using shared_memory::compare_swap;
+  using shared_memory::fetch_op;
+  using shared_memory::flush;
+  using shared_memory::get;
+  using shared_memory::nprocs;
+  using shared_memory::put;
+  using shared_memory::rank;
+  using shared_memory::segment_size;
+  using shared_memory::signal;
+
+  void flush(rank_t) { shared_memory::flush(); }
+
+  request async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+    put(rank, offset, from, bytes);
+    return {};
+  }
+
+  request async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+    get(rank, offset, to, bytes);
+    return {};
+  }
+
+  template <atomic_op Op, atomic_word T>
+  request async_fetch_op(rank_t rank, std::size_t offset, T value, T& old) {
+    old = fetch_op<Op>(rank, offset, value);
+    return {};
+  }
+
+  template <atomic_word T>
+  request async_compare_swap(rank_t rank, std::size_t offset, T expected, T desired, T& old) {
+    old = compare_swap(rank, offset, expected, desired);
+    return {};
+  }
+
+  void progress() {}
+  void pause() { sched_yield(); }
+  std::int64_t lost_rank() { return -1; }  // the launcher watches its children and ends the job
+  void finish() {}
+  [[noreturn]] void abort(const char*) { std::_Exit(1); }
+};
+
+}  // namespace far

@@ -1,0 +1,240 @@
+// The context: all state of one rank. A thread finds its rank's context through one
+// thread-local pointer, so that ranks can be threads (or fibres) of one process.
+#pragma once
+
+#include <farside/backend/backend.hpp>
+#include <farside/core/error.hpp>
+#include <farside/core/ptr.hpp>
+#include <farside/core/statistics.hpp>
+#include <farside/detail/board.hpp>
+#include <farside/detail/local_heap.hpp>
+#include <farside/detail/remote_heap.hpp>
+#include <farside/detail/team_block.hpp>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND::detail {
+
+/// Something in flight that the progress engine looks after.
+struct pending {
+  virtual ~pending() = default;
+  virtual bool poll() = 0;  ///< true when there is nothing left to do
+};
+
+/// A lock that costs nothing for single-threaded ranks.
+class optional_mutex {
+ public:
+  explicit optional_mutex(bool needed) : needed_(needed) {}
+  void lock() {
+    if (needed_) mutex_.lock();
+  }
+  void unlock() {
+    if (needed_) mutex_.unlock();
+  }
+
+ private:
+  bool needed_;
+  std::recursive_mutex mutex_;
+};
+
+struct context {
+  /// Makes the back end of `start...`, then all that stands on it.
+  template <class... Start>
+  explicit context(thread_level level, const Start&... start);
+
+  transport link;                      ///< the back end
+  bool watched = false;                ///< operations are counted, or may wait
+  std::unique_ptr<statistics> counts;  ///< null while nobody counts
+  job::slot* slot;                     ///< this rank's slot on the board, or `private_slot`
+  thread_level threads;
+  optional_mutex mutex;  ///< guards the heap, the pending list and the counters
+  local_heap heap;
+  remote_heap far_heap;
+  std::shared_ptr<team_members> world;
+  std::vector<std::shared_ptr<pending>> in_flight;
+  job::slot private_slot{};
+  std::string stats_target;  ///< FARSIDE_STATS
+  bool ended = false;
+
+  void progress();
+
+  /// One round of a wait loop: progress, yield, and an error once a rank has died.
+  void wait_round();
+};
+
+inline constinit thread_local context* current = nullptr;
+
+/// The context of a process that is one rank, for the other threads of that rank.
+inline std::atomic<context*> process_context{nullptr};
+
+/// For a thread without a context: that of its process, if it may use it.
+[[gnu::cold, gnu::noinline]] inline context& find_context() {
+  context* shared = process_context.load(std::memory_order_acquire);
+  if (shared == nullptr)
+    raise("the library was used where there is no far::runtime. Make one first ('far::runtime "
+          "world(argc, argv);' at the beginning of main), and use nothing of far after it has gone.");
+  if (shared->threads != thread_level::multiple)
+    raise("a second thread of rank ", shared->link.rank(),
+          " used the library, but its runtime was made for one thread. Ask for more: "
+          "far::runtime world(argc, argv, {.threads = far::thread_level::multiple});");
+  current = shared;
+  return *shared;
+}
+
+/// The context of the calling thread's rank.
+inline context& here() {
+  context* c = current;
+  if (c == nullptr) [[unlikely]]
+    return find_context();
+  return *c;
+}
+
+/// Tells the board what this rank waits for, as long as it lives.
+class waits {
+ public:
+  waits(context& c, job::waiting what, rank_t on = job::no_rank) : slot_(*c.slot) {
+    outer_ = slot_.waits_for.load(std::memory_order_relaxed);
+    slot_.waits_on.store(on, std::memory_order_relaxed);
+    slot_.waits_since.store(job::monotonic_ns(), std::memory_order_relaxed);
+    slot_.waits_for.store(what, std::memory_order_release);
+  }
+  ~waits() { slot_.waits_for.store(outer_, std::memory_order_release); }
+  waits(const waits&) = delete;
+
+ private:
+  job::slot& slot_;
+  job::waiting outer_;
+};
+
+/// Watches one operation, as long as it lives: tells the board if it might wait, counts and times
+/// it if somebody counts.
+class watch {
+ public:
+  [[gnu::noinline]] watch(context& c, operation kind, rank_t target, std::size_t bytes)
+      : c_(c), bytes_(bytes), begin_(c.counts ? job::monotonic_ns() : 0), kind_(kind), target_(target) {
+    constexpr job::waiting names[operation_kinds] = {
+        job::waiting::get,     job::waiting::put,        job::waiting::atomic, job::waiting::flush,
+        job::waiting::nothing, job::waiting::nothing, job::waiting::nothing};
+    c_.slot->waits_on.store(target, std::memory_order_relaxed);
+    c_.slot->waits_since.store(begin_, std::memory_order_relaxed);  // 0: not known
+    c_.slot->waits_for.store(names[static_cast<std::size_t>(kind)], std::memory_order_relaxed);
+  }
+  [[gnu::noinline]] ~watch() {
+    c_.slot->waits_for.store(job::waiting::nothing, std::memory_order_relaxed);
+    std::lock_guard lock(c_.mutex);
+    if (c_.counts) c_.counts->add(kind_, target_, bytes_, job::monotonic_ns() - begin_);
+  }
+  watch(const watch&) = delete;
+
+ private:
+  context& c_;
+  std::size_t bytes_;
+  std::uint64_t begin_;
+  operation kind_;
+  rank_t target_;
+};
+
+/// Every far operation goes through here: finds the context, watches if need be, works. Forced
+/// inline, so that what `work` captures stays in registers.
+template <class Work>
+[[gnu::always_inline]] inline auto perform(operation kind, rank_t target, std::size_t bytes, Work&& work) {
+  context& c = here();
+  if (c.watched) [[unlikely]] {
+    watch until_return(c, kind, target, bytes);
+    return work(c);
+  }
+  return work(c);
+}
+
+/// Where the head of the list of blocks that other ranks have freed lies in each segment.
+inline constexpr std::size_t freed_list = 64;
+/// Where the world team's block begins; before it the library keeps words of its own.
+inline constexpr std::size_t world_block = 4096;
+
+// A segment:
+//   | words of the library | world team's block | local heap (alloc) ... | remote heap (alloc_on) |
+template <class... Start>
+context::context(thread_level level, const Start&... start)
+    : link(start...), slot(&private_slot), threads(level), mutex(level == thread_level::multiple) {
+  rank_t nprocs = link.nprocs();
+  std::vector<rank_t> ranks(nprocs);
+  for (rank_t i = 0; i < nprocs; ++i) ranks[i] = i;
+  world = std::make_shared<team_members>(std::move(ranks), std::vector<std::size_t>(nprocs, world_block),
+                                         link.rank());
+  std::size_t first = (world_block + world->layout.bytes() + 63) & ~std::size_t{63};
+  std::size_t size = link.segment_size() & ~std::size_t{63};
+  std::size_t least = first + 65536;
+  if (size < least)
+    raise("a segment of ", link.segment_size(), " bytes is too small: ", nprocs, " ranks need at least ", least,
+          " bytes each (FARSIDE_SEGMENT=", (least >> 20) + 1, "M).");
+  if (size > max_segment)
+    raise("a segment of ", size, " bytes is too large: far pointers address ", max_segment, " bytes a rank.");
+  std::size_t split = (first + (size - first) / 4 * 3) & ~std::size_t{63};
+  watched = !link.coherent();  // the transport has calls to wait in
+  heap = local_heap(first, split);
+  far_heap = remote_heap(split, size);
+}
+
+inline void context::progress() {
+  link.progress();
+  if (in_flight.empty()) return;
+  std::vector<std::shared_ptr<pending>> now;
+  {
+    std::lock_guard lock(mutex);
+    now.swap(in_flight);
+  }
+  std::erase_if(now, [](auto& p) { return p->poll(); });  // may add to in_flight
+  std::lock_guard lock(mutex);
+  in_flight.insert(in_flight.end(), now.begin(), now.end());
+}
+
+inline void context::wait_round() {
+  progress();
+  link.pause();
+  if (auto lost = link.lost_rank(); lost >= 0) [[unlikely]]
+    raise<rank_failure>("rank ", link.rank(), " waits for ",
+                        name_of(slot->waits_for.load(std::memory_order_relaxed)), ", but rank ", lost,
+                        " has died.");
+}
+
+template <class T>
+void* address_of(ptr<T> p) {
+  return here().link.address(p.rank(), p.offset());
+}
+
+/// Checked builds: the pointer must name memory that exists.
+template <class T>
+void check_access(const context& c, const char* what, ptr<T> p, std::size_t n) {
+  if constexpr (FARSIDE_CHECKED) {
+    const char* why = nullptr;
+    if (!p)
+      why = "the pointer is null";
+    else if (p.raw() >> 63)
+      why = "the pointer names device memory, which this back end does not have";
+    else if (p.rank() >= c.link.nprocs())
+      why = "there is no such rank";
+    else if (n > c.link.segment_size() / sizeof(T) ||
+             p.offset() + n * sizeof(T) > c.link.segment_size())
+      why = "it reaches beyond the end of that rank's segment";
+    else if (p.offset() % alignof(T) != 0)
+      why = "the pointer is not aligned for its type";
+    if (why != nullptr) [[unlikely]]
+      raise("rank ", c.link.rank(), ": ", what, " of ", n, " x ", sizeof(T), " bytes at ", p, " of ",
+            c.link.nprocs(), " ranks with segments of ", c.link.segment_size(), " bytes: ", why,
+            ". Use pointers from far::alloc, far::make or far::alloc_on, within what was allocated.");
+  }
+  if (p.offset() % alignof(T) != 0) __builtin_unreachable();  // far::ptr<T> is aligned for T
+}
+
+template <class T>
+void check_arithmetic(ptr<T> from, ptr<T> to) {
+  if (from.rank() != to.rank() || from.raw() >> 63 != to.raw() >> 63) [[unlikely]]
+    raise("far::ptr arithmetic on ", from, " left the segment of rank ", from.rank(),
+          ". A far::ptr moves within one rank's memory; name another rank's by far::ptr(rank, offset).");
+}
+
+}  // namespace far

@@ -1,0 +1,392 @@
+// far::future<T>: the result of something begun. Move-only. Ready at once where the transport
+// completes at once (smp), without an allocation.
+//
+//   auto f = far::async_get(p);                      // begins
+//   long x = f.get();                                // waits
+//   far::async_get(p).then([](long x) { ... });      // goes on when ready, inside library calls
+//   long y = co_await far::async_get(p);             // in a coroutine that returns far::future
+//
+// A wait makes progress for everything in flight. Continuations run on the thread that finds the
+// future ready, inside some call of the library that waits or makes progress.
+#pragma once
+
+#include <farside/core/context.hpp>
+
+#include <atomic>
+#include <coroutine>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND {
+
+template <class T = void>
+class future;
+
+namespace detail {
+
+/// What a future holds: nothing at all for void.
+template <class T>
+using held = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+template <class T>
+struct is_future : std::false_type {};
+template <class T>
+struct is_future<future<T>> : std::true_type {};
+
+/// The state shared by a future that is not ready and whoever will make it so.
+template <class T>
+struct future_state : pending {
+  std::optional<held<T>> value;
+  std::exception_ptr failure;
+  std::mutex mutex;  ///< of `ready` together with `continuation`
+  std::function<void()> continuation;
+  transport::request request;  ///< what it waits for, if it is a far operation
+  bool has_request = false;
+  std::atomic<bool> ready{false};
+  std::atomic_flag busy = ATOMIC_FLAG_INIT;  ///< one thread at a time looks at the request
+
+  bool poll() override {
+    if (ready.load(std::memory_order_acquire)) return true;
+    if (!has_request || busy.test_and_set(std::memory_order_acquire)) return false;
+    bool complete = request.test();
+    if (complete) has_request = false;
+    busy.clear(std::memory_order_release);
+    if (complete) finish();
+    return complete;
+  }
+
+  void set(held<T> result) {
+    value.emplace(std::move(result));
+    finish();
+  }
+  void fail(std::exception_ptr why) {
+    failure = std::move(why);
+    finish();
+  }
+
+  void finish() {
+    std::function<void()> next;
+    {
+      std::lock_guard lock(mutex);
+      ready.store(true, std::memory_order_release);
+      next.swap(continuation);
+    }
+    if (next) next();
+  }
+
+  /// Calls `next` once ready, perhaps now.
+  void when_ready(std::function<void()> next) {
+    {
+      std::lock_guard lock(mutex);
+      if (!ready.load(std::memory_order_acquire)) {
+        continuation = std::move(next);
+        return;
+      }
+    }
+    next();
+  }
+};
+
+template <class T, class Begin>
+future<T> in_flight(context& c, Begin begin);
+inline future<void> in_flight(context& c, transport::request request);
+
+template <class T>
+struct future_promise;
+
+}  // namespace detail
+
+template <class T>
+class [[nodiscard]] future {
+ public:
+  using value_type = T;
+  using promise_type = detail::future_promise<T>;
+
+  future() = default;  ///< of nothing: only assignment and destruction make sense
+  future(future&&) = default;
+  future& operator=(future&&) = default;
+
+  /// A future that is ready already.
+  template <class... Value>
+  static future ready(Value&&... value) {
+    future result;
+    result.now_.emplace(std::forward<Value>(value)...);
+    return result;
+  }
+
+  /// A future that has failed already.
+  static future failed(std::exception_ptr why) {
+    auto state = std::make_shared<detail::future_state<T>>();
+    state->fail(std::move(why));
+    return future(state);
+  }
+
+  explicit future(std::shared_ptr<detail::future_state<T>> state) : state_(std::move(state)) {}
+
+  bool valid() const { return now_.has_value() || state_ != nullptr; }
+
+  /// Ready? Makes progress, does not wait.
+  bool is_ready() {
+    if (now_) return true;
+    if (require().poll()) return true;
+    detail::here().progress();
+    return state_->poll();
+  }
+
+  /// Waits; makes progress for everything in flight meanwhile.
+  void wait() {
+    if (now_ || require().poll()) return;
+    detail::context& c = detail::here();
+    detail::waits note(c, job::waiting::future);
+    while (!state_->poll()) c.wait_round();
+  }
+
+  /// Waits and takes the value, once. Throws what the operation or a continuation threw.
+  T get() {
+    wait();
+    if (state_ && state_->failure) std::rethrow_exception(state_->failure);
+    if constexpr (!std::is_void_v<T>) return std::move(now_ ? *now_ : *state_->value);
+  }
+
+  /// A future of `next(value)`, called when this one is ready (at once if it is). A future that
+  /// `next` returns is waited for in turn. Consumes this future.
+  template <class Next>
+  auto then(Next next);
+
+  /// Calls `next(this future)` when it is ready or has failed, perhaps now. Consumes this future.
+  template <class Next>
+  void finally(Next next) {
+    if (now_) return next(std::move(*this));
+    auto state = std::exchange(state_, nullptr);
+    if (state == nullptr) require();
+    state->when_ready([state, next]() mutable { next(future(state)); });
+  }
+
+  // co_await
+  bool await_ready() { return is_ready(); }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    state_->when_ready([waiting] { waiting.resume(); });
+  }
+  T await_resume() { return get(); }
+
+ private:
+  template <class>
+  friend class future;
+
+  detail::future_state<T>& require() {
+    if (state_ == nullptr)
+      detail::raise("this far::future holds nothing: it was moved from, or never given an operation.");
+    return *state_;
+  }
+
+  std::optional<detail::held<T>> now_;
+  std::shared_ptr<detail::future_state<T>> state_;
+};
+
+namespace detail {
+
+/// Calls `f` with the value of a ready future (none for void).
+template <class F, class T>
+decltype(auto) apply_value(F& f, future<T>& ready) {
+  if constexpr (std::is_void_v<T>) {
+    ready.get();
+    return f();
+  } else {
+    return f(ready.get());
+  }
+}
+
+/// Gives `to` the value or the failure of a ready future.
+template <class T>
+void settle(future<T> from, future_state<T>& to) {
+  try {
+    if constexpr (std::is_void_v<T>)
+      from.get(), to.set({});
+    else
+      to.set(from.get());
+  } catch (...) {
+    to.fail(std::current_exception());
+  }
+}
+
+template <class R, class F, class T>
+void run_continuation(F& f, future<T>& ready, const std::shared_ptr<future_state<R>>& result) {
+  try {
+    using Returned = decltype(apply_value(f, ready));
+    if constexpr (is_future<Returned>::value) {
+      apply_value(f, ready).finally([result](future<R> inner) { settle(std::move(inner), *result); });
+    } else if constexpr (std::is_void_v<Returned>) {
+      apply_value(f, ready);
+      result->set({});
+    } else {
+      result->set(apply_value(f, ready));
+    }
+  } catch (...) {
+    result->fail(std::current_exception());
+  }
+}
+
+template <class R>
+struct unwrapped {
+  using type = R;
+};
+template <class R>
+struct unwrapped<future<R>> {
+  using type = R;
+};
+
+}  // namespace detail
+
+template <class T>
+template <class Next>
+auto future<T>::then(Next next) {
+  using Returned = decltype(detail::apply_value(next, *this));
+  using R = typename detail::unwrapped<Returned>::type;
+  if (now_) {  // the common case on shared memory: nothing to keep
+    try {
+      if constexpr (detail::is_future<Returned>::value)
+        return detail::apply_value(next, *this);
+      else if constexpr (std::is_void_v<R>)
+        return detail::apply_value(next, *this), future<void>::ready();
+      else
+        return future<R>::ready(detail::apply_value(next, *this));
+    } catch (...) {
+      return future<R>::failed(std::current_exception());
+    }
+  }
+  auto result = std::make_shared<detail::future_state<R>>();
+  finally([result, next = std::make_shared<Next>(std::move(next))](future arrived) {
+    detail::run_continuation<R>(*next, arrived, result);
+  });
+  return future<R>(result);
+}
+
+namespace detail {
+
+/// A future whose value lands from the transport: `begin(slot)` starts it and gives the request.
+template <class T, class Begin>
+future<T> in_flight(context& c, Begin begin) {
+  if (c.link.coherent()) {  // loads and stores, complete on return: no state needed
+    T value;
+    begin(value);
+    return future<T>::ready(value);
+  } else {
+    auto state = std::make_shared<future_state<T>>();
+    state->value.emplace();
+    state->request = begin(*state->value);
+    state->has_request = true;
+    if (!state->poll()) {
+      std::lock_guard lock(c.mutex);
+      c.in_flight.push_back(state);
+    }
+    return future<T>(state);
+  }
+}
+
+inline future<void> in_flight(context& c, transport::request request) {
+  if (c.link.coherent()) {
+    return future<void>::ready();
+  } else {
+    auto state = std::make_shared<future_state<void>>();
+    state->value.emplace();
+    state->request = std::move(request);
+    state->has_request = true;
+    if (!state->poll()) {
+      std::lock_guard lock(c.mutex);
+      c.in_flight.push_back(state);
+    }
+    return future<void>(state);
+  }
+}
+
+/// What makes far::future the return type of a coroutine.
+template <class T>
+struct future_promise_base {
+  std::shared_ptr<future_state<T>> state = std::make_shared<future_state<T>>();
+  future<T> get_return_object() { return future<T>(state); }
+  std::suspend_never initial_suspend() noexcept { return {}; }
+  std::suspend_never final_suspend() noexcept { return {}; }
+  void unhandled_exception() { state->fail(std::current_exception()); }
+};
+
+template <class T>
+struct future_promise : future_promise_base<T> {
+  template <class Value>
+  void return_value(Value&& value) {
+    this->state->set(T(std::forward<Value>(value)));
+  }
+};
+
+template <>
+struct future_promise<void> : future_promise_base<void> {
+  void return_void() { state->set({}); }
+};
+
+}  // namespace detail
+
+namespace detail {
+
+/// Counts parts that arrive in any order; the first failure is the failure of the whole.
+template <class Values>
+struct when_all_state {
+  Values values;
+  std::atomic<std::size_t> left;
+  std::atomic<bool> failed{false};
+  std::shared_ptr<future_state<Values>> result = std::make_shared<future_state<Values>>();
+
+  explicit when_all_state(std::size_t parts) : left(parts) {}
+
+  template <class T>
+  void arrive(future<T> part, held<T>& to) {
+    try {
+      if constexpr (std::is_void_v<T>)
+        part.get();
+      else
+        to = part.get();
+    } catch (...) {
+      if (!failed.exchange(true)) result->fail(std::current_exception());
+    }
+    if (left.fetch_sub(1) == 1 && !failed) result->set(std::move(values));
+  }
+};
+
+}  // namespace detail
+
+/// A future of all the values, in order (std::monostate for void). Ready when the last one is.
+template <class... T>
+future<std::tuple<detail::held<T>...>> when_all(future<T>... parts) {
+  using Values = std::tuple<detail::held<T>...>;
+  auto all = std::make_shared<detail::when_all_state<Values>>(sizeof...(T));
+  auto result = all->result;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (parts.finally([all](future<T> part) { all->arrive(std::move(part), std::get<I>(all->values)); }), ...);
+  }(std::index_sequence_for<T...>());
+  if constexpr (sizeof...(T) == 0) result->set({});
+  return future<Values>(result);
+}
+
+/// The same for any number of futures of one type; a future of nothing for void.
+template <class T>
+auto when_all(std::vector<future<T>> parts) {
+  using Values = std::vector<detail::held<T>>;
+  auto all = std::make_shared<detail::when_all_state<Values>>(parts.size());
+  all->values.resize(parts.size());
+  auto result = all->result;
+  if (parts.empty()) result->set({});
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    parts[i].finally([all, i](future<T> part) { all->arrive(std::move(part), all->values[i]); });
+  if constexpr (std::is_void_v<T>)
+    return future<Values>(result).then([](Values) {});
+  else
+    return future<Values>(result);
+}
+
+}  // namespace far

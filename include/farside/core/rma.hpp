@@ -1,0 +1,157 @@
+// put, get, copy: moving trivially copyable objects between this rank and far memory.
+#pragma once
+
+#include <farside/core/context.hpp>
+#include <farside/core/future.hpp>
+#include <farside/core/ref.hpp>
+
+#include <bit>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND {
+
+/// Reads one object. One-sided; complete on return; sees this rank's own earlier puts. 1 get.
+template <class T>
+inline std::remove_const_t<T> get(ptr<T> from) {
+  using value = std::remove_const_t<T>;
+  return detail::perform(operation::get, from.rank(), sizeof(T), [&](detail::context& c) {
+    detail::check_access(c, "get", from, 1);
+    struct alignas(T) bytes {
+      std::byte data[sizeof(T)];
+    } buffer;
+    c.link.get(from.rank(), from.offset(), &buffer, sizeof(T));
+    return std::bit_cast<value>(buffer);
+  });
+}
+
+/// Reads `n` objects to `to`. One-sided; complete on return. 1 get.
+template <class T>
+void get(ptr<T> from, std::remove_const_t<T>* to, std::size_t n) {
+  detail::perform(operation::get, from.rank(), n * sizeof(T), [&](detail::context& c) {
+    detail::check_access(c, "get", from, n);
+    c.link.get(from.rank(), from.offset(), to, n * sizeof(T));
+  });
+}
+
+/// Reads `n` objects. One-sided; complete on return. 1 get.
+template <class T>
+std::vector<std::remove_const_t<T>> get(ptr<T> from, std::size_t n) {
+  std::vector<std::remove_const_t<T>> result(n);
+  get(from, result.data(), n);
+  return result;
+}
+
+/// Writes one object. One-sided; `value` may change on return; complete at the target after
+/// flush or barrier, and not ordered with anything before. 1 put.
+template <class T>
+inline void put(ptr<T> to, const std::type_identity_t<T>& value) {
+  static_assert(!std::is_const_v<T>, "far::put through a far::ptr<const T>: the target is read-only");
+  detail::perform(operation::put, to.rank(), sizeof(T), [&](detail::context& c) {
+    detail::check_access(c, "put", to, 1);
+    c.link.put(to.rank(), to.offset(), &value, sizeof(T));
+  });
+}
+
+/// Writes `n` objects from `from`, which may be reused on return. 1 put.
+template <class T>
+void put(ptr<T> to, const std::type_identity_t<T>* from, std::size_t n) {
+  static_assert(!std::is_const_v<T>, "far::put through a far::ptr<const T>: the target is read-only");
+  detail::perform(operation::put, to.rank(), n * sizeof(T), [&](detail::context& c) {
+    detail::check_access(c, "put", to, n);
+    c.link.put(to.rank(), to.offset(), from, n * sizeof(T));
+  });
+}
+
+template <class T>
+void put(ptr<T> to, std::span<const std::type_identity_t<T>> from) {
+  put(to, from.data(), from.size());
+}
+
+/// Begins to read one object. 1 get, not waited for.
+template <class T>
+future<std::remove_const_t<T>> async_get(ptr<T> from) {
+  using value = std::remove_const_t<T>;
+  return detail::perform(operation::get, from.rank(), sizeof(T), [&](detail::context& c) {
+    detail::check_access(c, "async_get", from, 1);
+    return detail::in_flight<value>(c, [&](value& slot) {
+      return c.link.async_get(from.rank(), from.offset(), &slot, sizeof(T));
+    });
+  });
+}
+
+/// Begins to read `n` objects to `to`, which must live until the future is ready. 1 get.
+template <class T>
+future<void> async_get(ptr<T> from, std::remove_const_t<T>* to, std::size_t n) {
+  return detail::perform(operation::get, from.rank(), n * sizeof(T), [&](detail::context& c) {
+    detail::check_access(c, "async_get", from, n);
+    return detail::in_flight(c, c.link.async_get(from.rank(), from.offset(), to, n * sizeof(T)));
+  });
+}
+
+/// Begins to write one object, of which a copy is kept. The future is ready when the network has
+/// taken it; complete at the target after flush or barrier. 1 put.
+template <class T>
+future<void> async_put(ptr<T> to, const std::type_identity_t<T>& value) {
+  put(to, value);  // the source may be reused on return: a small put is not worth a request
+  return future<void>::ready();
+}
+
+/// Begins to write `n` objects from `from`, which must not change until the future is ready. 1 put.
+template <class T>
+future<void> async_put(ptr<T> to, const std::type_identity_t<T>* from, std::size_t n) {
+  return detail::perform(operation::put, to.rank(), n * sizeof(T), [&](detail::context& c) {
+    detail::check_access(c, "async_put", to, n);
+    return detail::in_flight(c, c.link.async_put(to.rank(), to.offset(), from, n * sizeof(T)));
+  });
+}
+
+/// Copies `n` objects from far memory to far memory, which may not overlap. One-sided; the source
+/// has been read on return, the target is complete after flush or barrier.
+/// 1 get + 1 put for each 4 MiB; 1 put if this process can load the source, 1 get if it can
+/// store to the target.
+template <class T>
+void copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t n) {
+  if (const T* source = from.local()) return put(to, source, n);
+  if (auto* target = to.local()) return get(from, target, n);
+  std::size_t piece = std::max<std::size_t>(1, (std::size_t{4} << 20) / sizeof(T));
+  std::vector<std::remove_const_t<T>> buffer(std::min(n, piece));
+  for (std::size_t done = 0; done < n; done += piece) {
+    std::size_t now = std::min(piece, n - done);
+    get(from + done, buffer.data(), now);
+    put(to + done, buffer.data(), now);
+  }
+}
+
+/// Begins a copy. The source has been read when the future is ready.
+template <class T>
+future<void> async_copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t n) {
+  if (const T* source = from.local()) return async_put(to, source, n);
+  if (auto* target = to.local()) return async_get(from, target, n);
+  auto buffer = std::make_shared<std::vector<std::remove_const_t<T>>>(n);
+  return async_get(from, buffer->data(), n).then([buffer, to, n] {
+    put(to, buffer->data(), n);
+  });
+}
+
+/// Completes this rank's earlier puts to `rank`: whoever reads afterwards sees them. One-sided.
+inline void flush(rank_t rank) {
+  detail::perform(operation::flush, rank, 0, [&](detail::context& c) {
+    if constexpr (FARSIDE_CHECKED)
+      if (rank >= c.link.nprocs())
+        detail::raise("flush(", rank, "): there are only ", c.link.nprocs(), " ranks, 0 to ",
+                      c.link.nprocs() - 1, ".");
+    c.link.flush(rank);
+  });
+}
+
+/// The same for all ranks.
+inline void flush() {
+  detail::perform(operation::flush, 0, 0, [](detail::context& c) { c.link.flush(); });
+}
+
+/// Lets the transport and everything in flight go on; runs continuations that have become due.
+inline void progress() { detail::here().progress(); }
+
+}  // namespace far

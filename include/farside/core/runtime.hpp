@@ -1,0 +1,213 @@
+// far::runtime: the library is in use while it lives.
+#pragma once
+
+#include <farside/core/collectives.hpp>
+#include <farside/core/environment.hpp>
+#include <farside/detail/last_words.hpp>
+#include <farside/detail/report.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND {
+
+/// Collective over all ranks of the job, made once at the beginning of main; its end is
+/// collective too. When an exception leaves its scope it does not communicate (nobody might
+/// answer): the rank counts as failed, and the launcher ends the job.
+class runtime {
+ public:
+  struct options {
+    thread_level threads = thread_level::single;
+    std::size_t segment = 0;  ///< bytes a rank; 0: FARSIDE_SEGMENT, or what the back end finds best
+  };
+
+  runtime(int& argc, char**& argv, options with) { start(begin(&argc, &argv, with), with); }
+  runtime(int& argc, char**& argv) : runtime(argc, argv, options()) {}
+  explicit runtime(options with) { start(begin(nullptr, nullptr, with), with); }
+  runtime() : runtime(options()) {}
+
+#if defined(FARSIDE_USE_MPI)
+  /// Inside a program that uses MPI: the ranks are those of `over`, in its order. MPI is neither
+  /// initialised nor finalised here if the program has done so. Collective over `over`.
+  explicit runtime(MPI_Comm over, options with) { start(begin(nullptr, nullptr, with), with, over); }
+  explicit runtime(MPI_Comm over) : runtime(over, options()) {}
+#endif
+
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+  ~runtime();
+
+  /// Says why this rank is about to fail; the launcher will name it.
+  void fail(const char* why) { context_->slot->say(why); }
+
+ private:
+  template <class Body>
+  friend int run_with(int argc, char** argv, Body& body, runtime::options with);
+  explicit runtime(const detail::start_options& start_with, options with) { start(start_with, with); }
+
+  static detail::start_options begin(int* argc, char*** argv, options with) {
+    detail::start_options result;
+    result.argc = argc;
+    result.argv = argv;
+    result.threads = with.threads;
+    result.segment = with.segment;
+    return result;
+  }
+
+  template <class... More>
+  void start(const detail::start_options& start_with, options with, const More&... more);
+  void attach_board(detail::context& c, bool as_thread);
+
+  std::unique_ptr<detail::context> context_;
+  int unwinding_ = std::uncaught_exceptions();
+};
+
+template <class... More>
+void runtime::start(const detail::start_options& start_with, options with, const More&... more) {
+  if (detail::current != nullptr || detail::process_context.load() != nullptr)
+    detail::raise("a second far::runtime was made while the first one lives. One is enough: it serves the whole "
+                  "process.");
+  auto target = detail::setting("FARSIDE_STATS");
+  if (target == "0") target.reset();
+  context_ = std::make_unique<detail::context>(with.threads, start_with, more...);
+  detail::context& c = *context_;
+  bool as_thread = start_with.shared_job != nullptr;
+  attach_board(c, as_thread);
+  detail::current = &c;
+  if (!as_thread) detail::process_context.store(&c, std::memory_order_release);
+  c.world->phase = job::waiting::starting;
+  detail::synchronize(c, *c.world);  // all segments are there
+  if (target) {
+    c.stats_target = *target;
+    stats::enable();
+  }
+}
+
+inline void runtime::attach_board(detail::context& c, bool as_thread) {
+  job::board* board = nullptr;
+  if (auto path = detail::setting(job::board_variable)) board = job::board::open(path->c_str());
+  detail::install_handlers(board != nullptr);
+  if (board != nullptr) {
+    auto index = as_thread ? c.link.rank()
+                           : detail::integer_setting(job::slot_variable, 0, board->slots - 1).value_or(c.link.rank());
+    c.slot = &(*board)[static_cast<std::size_t>(index)];
+  }
+  c.slot->rank.store(c.link.rank());
+  c.slot->world.store(c.link.nprocs());
+  c.slot->waits_on.store(job::no_rank);
+  c.slot->pid.store(static_cast<std::uint32_t>(getpid()));
+  c.slot->state.store(job::rank_state::running);
+}
+
+inline runtime::~runtime() {
+  if (!context_) return;
+  detail::context& c = *context_;
+  if (std::uncaught_exceptions() > unwinding_) {
+    c.slot->say("an exception left the scope of its far::runtime");
+    c.slot->state.store(job::rank_state::failed);
+    c.ended = true;
+    detail::current = nullptr;
+    detail::process_context.store(nullptr);
+    context_.release();  // others may still reach into its memory: it stays until the process ends
+    return;
+  }
+  try {
+    detail::waits note(c, job::waiting::ending);
+    c.world->phase = job::waiting::ending;
+    detail::synchronize(c, *c.world);
+    detail::report_statistics(c);
+    c.world->phase = job::waiting::ending;
+    detail::synchronize(c, *c.world);
+    c.ended = true;
+    c.slot->state.store(job::rank_state::finished);
+    c.link.finish();
+  } catch (const std::exception& e) {
+    c.slot->say(e.what());
+    std::fprintf(stderr, "rank %u: %s\n", c.link.rank(), e.what());
+    c.link.abort(e.what());
+  }
+  detail::current = nullptr;
+  detail::process_context.store(nullptr);
+}
+
+/// Runs `body` on every rank and returns the program's exit status: main in one line. Ranks may
+/// then also be threads of one process (FARSIDE_THREADS=N on smp). `body` takes nothing or
+/// (argc, argv), and returns nothing or an exit status. An exception that leaves it is printed
+/// with the rank's number and ends the job.
+template <class Body>
+int run(int argc, char** argv, Body body, runtime::options with) {
+  return run_with(argc, argv, body, with);
+}
+template <class Body>
+int run(int argc, char** argv, Body body) {
+  return run_with(argc, argv, body, runtime::options());
+}
+
+namespace detail {
+
+template <class Body>
+int call_body(Body& body, int argc, char** argv) {
+  auto call = [&] {
+    if constexpr (std::is_invocable_v<Body&, int, char**>)
+      return body(argc, argv);
+    else
+      return body();
+  };
+  if constexpr (std::is_void_v<decltype(call())>)
+    return call(), 0;
+  else
+    return static_cast<int>(call());
+}
+
+}  // namespace detail
+
+template <class Body>
+int run_with(int argc, char** argv, Body& body, runtime::options with) {
+  auto one_rank = [&](const detail::start_options& start_with) {
+    std::string name = "a rank that did not start";
+    try {
+      runtime world(start_with, with);
+      name = detail::text("rank ", rank());
+      try {
+        return detail::call_body(body, argc, argv);
+      } catch (const std::exception& e) {
+        world.fail(e.what());
+        throw;
+      }
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "%s: %s\n", name.c_str(), e.what());
+    } catch (...) {
+      std::fprintf(stderr, "%s: an exception that is no std::exception\n", name.c_str());
+    }
+    return 1;
+  };
+#if !defined(FARSIDE_USE_MPI) && !defined(FARSIDE_USE_SHMEM)
+  if (auto count = detail::integer_setting(job::threads_variable, 1, 1 << 19)) {
+    auto nprocs = static_cast<rank_t>(*count);
+    detail::start_options shared = runtime::begin(&argc, &argv, with);
+    detail::smp_backend::thread_job job(nprocs, shared);
+    std::vector<int> results(nprocs);
+    std::vector<std::thread> threads;
+    for (rank_t r = 0; r < nprocs; ++r)
+      threads.emplace_back([&, r] {
+        detail::start_options mine = shared;
+        mine.shared_job = &job;
+        mine.thread_rank = r;
+        results[r] = one_rank(mine);
+        if (results[r] != 0) {  // the other threads may wait for this one for ever
+          std::fflush(nullptr);
+          std::_Exit(results[r]);
+        }
+      });
+    for (auto& thread : threads) thread.join();
+    return 0;
+  }
+#endif
+  return one_rank(runtime::begin(&argc, &argv, with));
+}
+
+}  // namespace far

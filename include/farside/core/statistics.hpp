@@ -1,0 +1,80 @@
+// Where the communication of a rank went: operations, bytes and time by kind and by target.
+//
+// Off (the default) it costs one predictable branch an operation. FARSIDE_STATS=1 prints a
+// table when the runtime ends, FARSIDE_STATS=file.json writes it; a program can also count a
+// piece of itself:
+//
+//   far::stats::enable();
+//   auto before = far::stats::snapshot();
+//   table.insert(1, 2);
+//   auto cost = far::stats::snapshot() - before;    // cost[far::operation::atomic].count
+#pragma once
+
+#include <farside/backend/concept.hpp>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND {
+
+enum class operation { get, put, atomic, flush, barrier, collective, allocation };
+inline constexpr std::size_t operation_kinds = 7;
+
+inline const char* name_of(operation kind) {
+  constexpr const char* names[operation_kinds] = {"get",     "put",        "atomic",    "flush",
+                                                  "barrier", "collective", "allocation"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+/// What was counted of one kind of operation.
+struct operation_total {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t nanoseconds = 0;
+
+  operation_total& operator+=(const operation_total& o) {
+    count += o.count, bytes += o.bytes, nanoseconds += o.nanoseconds;
+    return *this;
+  }
+  friend operation_total operator-(operation_total a, const operation_total& b) {
+    a.count -= b.count, a.bytes -= b.bytes, a.nanoseconds -= b.nanoseconds;
+    return a;
+  }
+};
+
+/// All kinds, of one rank.
+struct operation_totals {
+  std::array<operation_total, operation_kinds> kinds{};
+
+  operation_total& operator[](operation kind) { return kinds[static_cast<std::size_t>(kind)]; }
+  const operation_total& operator[](operation kind) const {
+    return kinds[static_cast<std::size_t>(kind)];
+  }
+  friend operation_totals operator-(operation_totals a, const operation_totals& b) {
+    for (std::size_t i = 0; i < operation_kinds; ++i) a.kinds[i] = a.kinds[i] - b.kinds[i];
+    return a;
+  }
+};
+
+namespace detail {
+
+/// The counters of one rank.
+struct statistics {
+  operation_totals totals;
+  std::vector<std::uint64_t> messages_to;  ///< gets, puts and atomics, by target
+  std::vector<std::uint64_t> bytes_to;
+
+  explicit statistics(rank_t nprocs) : messages_to(nprocs), bytes_to(nprocs) {}
+
+  void add(operation kind, rank_t target, std::size_t bytes, std::uint64_t nanoseconds) {
+    totals[kind] += {1, bytes, nanoseconds};
+    if (kind <= operation::atomic) {
+      messages_to[target] += 1;
+      bytes_to[target] += bytes;
+    }
+  }
+};
+
+}  // namespace detail
+}  // namespace far

@@ -1,0 +1,153 @@
+// far::team: some of the ranks, in an order. Collectives work over a team; far::world() has all.
+#pragma once
+
+#include <farside/core/memory.hpp>
+#include <farside/detail/waves.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND {
+
+/// A handle; copies name the same team. The last copy on a rank goes away collectively (one
+/// barrier of the team). An empty team, which a rank gets that is not a member, has no size and
+/// takes part in nothing.
+class team {
+ public:
+  team() = default;
+
+  rank_t size() const { return members_ ? members_->size() : 0; }
+  /// This rank's position in the team.
+  rank_t rank() const { return members_ ? members_->me : job::no_rank; }
+  /// The world rank of a member.
+  rank_t world_rank(rank_t position) const {
+    if (position >= size())
+      detail::raise("team::world_rank(", position, "): the team has ", size(), " members.");
+    return members_->ranks[position];
+  }
+  explicit operator bool() const { return members_ != nullptr; }
+
+  /// Collective over this team: one new team for each colour, ordered by key and then by rank.
+  /// A negative colour joins none. 2 all_gathers.
+  team split(int colour, int key = 0) const;
+
+  /// Collective over this team: positions first, first + stride, ... (`count` of them).
+  team range(rank_t first, rank_t count, rank_t stride = 1) const;
+
+  /// Collective over this team: the given positions, in the given order.
+  team list(const std::vector<rank_t>& positions) const;
+
+  detail::team_members& members() const {
+    if (!members_)
+      detail::raise("a collective was called on an empty far::team, of which this rank is no member. "
+                    "Call it only where 'if (team)' holds.");
+    return *members_;
+  }
+
+ private:
+  friend team world();
+  explicit team(std::shared_ptr<detail::team_members> members) : members_(std::move(members)) {}
+
+  std::shared_ptr<detail::team_members> members_;
+};
+
+/// The team of all ranks.
+inline team world() { return team(detail::here().world); }
+
+/// This rank, and how many there are.
+inline rank_t rank() { return detail::here().link.rank(); }
+inline rank_t nprocs() { return detail::here().link.nprocs(); }
+
+/// Returns when all members have called it. All their earlier puts are complete and visible to
+/// all members. Costs a flush and 2 log8(size) signals.
+inline void barrier(const team& over = world()) {
+  detail::team_members& t = over.members();
+  detail::perform(operation::barrier, 0, 0, [&](detail::context& c) {
+    c.slot->collectives.fetch_add(1, std::memory_order_relaxed);
+    t.phase = job::waiting::barrier;
+    detail::check_agreement(c, t, "barrier", 0, 0, job::no_rank);
+    detail::synchronize(c, t);
+  });
+}
+
+inline team team::split(int colour, int key) const {
+  detail::context& c = detail::here();
+  detail::team_members& parent = members();
+  parent.phase = job::waiting::collective;
+  struct wish {
+    int colour, key;
+  };
+  std::vector<wish> wishes(size());
+  wish mine{colour, key};
+  detail::all_gather_bytes(c, parent, &mine, wishes.data(), sizeof mine);
+
+  std::vector<rank_t> positions;
+  for (rank_t i = 0; i < size(); ++i)
+    if (wishes[i].colour == colour) positions.push_back(i);
+  std::sort(positions.begin(), positions.end(), [&](rank_t a, rank_t b) {
+    return std::pair(wishes[a].key, a) < std::pair(wishes[b].key, b);
+  });
+
+  std::uint64_t block = 0;
+  if (colour >= 0) {
+    detail::team_layout layout(static_cast<rank_t>(positions.size()));
+    block = detail::local_allocate(c, layout.bytes(), 64);
+    // Signals begin at zero. By puts, so that it is in order with what members do later.
+    std::vector<std::byte> zeros(detail::team_layout::up(0));
+    c.link.put(c.link.rank(), block, zeros.data(), zeros.size());
+    c.link.flush(c.link.rank());
+  }
+  std::vector<std::uint64_t> blocks(size());
+  detail::all_gather_bytes(c, parent, &block, blocks.data(), sizeof block);
+  detail::synchronize(c, parent);
+  if (colour < 0) return team();
+
+  std::vector<rank_t> ranks;
+  std::vector<std::size_t> where;
+  rank_t me = 0;
+  for (rank_t position : positions) {
+    if (position == rank()) me = static_cast<rank_t>(ranks.size());
+    ranks.push_back(parent.ranks[position]);
+    where.push_back(blocks[position]);
+  }
+  auto* made = new detail::team_members(std::move(ranks), std::move(where), me);
+  int unwinding = std::uncaught_exceptions();
+  return team(std::shared_ptr<detail::team_members>(made, [unwinding](detail::team_members* t) {
+    std::unique_ptr<detail::team_members> owned(t);
+    detail::context* now = detail::current;
+    if (now == nullptr || now->ended) return;                  // its memory has gone with the runtime
+    if (std::uncaught_exceptions() > unwinding) return;        // nobody may answer any more
+    t->phase = job::waiting::collective;
+    detail::synchronize(*now, *t);
+    std::lock_guard lock(now->mutex);
+    now->heap.deallocate(t->blocks[t->me]);
+  }));
+}
+
+inline team team::range(rank_t first, rank_t count, rank_t stride) const {
+  if (count != 0 && (stride == 0 || first + std::uint64_t{count - 1} * stride >= size()))
+    detail::raise("team::range(", first, ", ", count, ", ", stride, ") reaches beyond the ", size(),
+                  " members of the team.");
+  rank_t me = rank();
+  bool in = count != 0 && me >= first && (me - first) % stride == 0 && (me - first) / stride < count;
+  return split(in ? 0 : -1, static_cast<int>(me));
+}
+
+inline team team::list(const std::vector<rank_t>& positions) const {
+  // All members check all positions, so that none waits for one that has thrown.
+  std::vector<bool> named(size());
+  int key = -1;
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    if (positions[i] >= size())
+      detail::raise("team::list: position ", positions[i], " is not in a team of ", size(), " members.");
+    if (named[positions[i]]) detail::raise("team::list names position ", positions[i], " twice.");
+    named[positions[i]] = true;
+    if (positions[i] == rank()) key = static_cast<int>(i);
+  }
+  return split(key >= 0 ? 0 : -1, key);
+}
+
+}  // namespace far

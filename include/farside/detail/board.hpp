@@ -1,0 +1,125 @@
+// The board: a page of memory that a launcher shares with the ranks it started on its host.
+//
+// Each rank has a slot. The rank writes what it is doing; its supervisor writes how it ended;
+// the launcher reads both, so that it can name the rank that died, tell a rank that finished
+// from one that merely exited, and say what a hanging job waits for. Nothing here belongs to a
+// back end: the launcher is one program for all of them.
+//
+//   unborn --runtime starts--> running --runtime ends----------------> finished
+//                                 \--exception leaves the runtime----> failed
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+namespace far::job {
+
+/// Environment through which the launcher speaks to its ranks.
+inline constexpr const char* board_variable = "FARSIDE_BOARD";        ///< path of the board
+inline constexpr const char* slot_variable = "FARSIDE_SLOT";          ///< this rank's slot
+inline constexpr const char* segments_variable = "FARSIDE_SEGMENTS";  ///< smp: path of the memory
+inline constexpr const char* rank_variable = "FARSIDE_RANK";          ///< smp: this rank
+inline constexpr const char* nprocs_variable = "FARSIDE_NPROCS";      ///< smp: how many ranks
+inline constexpr const char* threads_variable = "FARSIDE_THREADS";    ///< smp: ranks are threads
+
+enum class rank_state : std::uint32_t { unborn, running, finished, failed };
+
+/// What a rank waits for. `nothing` is a rank that computes.
+enum class waiting : std::uint32_t {
+  nothing,
+  starting,
+  barrier,
+  collective,
+  future,
+  get,
+  put,
+  atomic,
+  flush,
+  ending
+};
+
+inline const char* name_of(waiting what) {
+  constexpr const char* names[] = {"nothing: it computes",
+                                   "the other ranks to start",
+                                   "a barrier",
+                                   "a collective",
+                                   "a future",
+                                   "a get",
+                                   "a put",
+                                   "an atomic",
+                                   "a flush",
+                                   "the other ranks to end"};
+  return names[static_cast<std::uint32_t>(what)];
+}
+
+inline std::uint64_t monotonic_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// One rank's slot. Every field is written by one side only: the rank writes all but
+/// `wait_status`, which its supervisor writes once the process has been reaped.
+struct alignas(64) slot {
+  std::atomic<std::uint32_t> pid;            ///< 0 until the runtime starts
+  std::atomic<rank_state> state;             ///< see the diagram above
+  std::atomic<std::uint32_t> rank;           ///< far::rank(), may differ from the slot
+  std::atomic<std::uint32_t> world;          ///< far::nprocs() as this rank sees it
+  std::atomic<waiting> waits_for;            ///< valid while running
+  std::atomic<std::uint32_t> waits_on;       ///< the rank waited for, or no_rank
+  std::atomic<std::uint64_t> waits_since;    ///< monotonic_ns() when the wait began
+  std::atomic<std::uint64_t> collectives;    ///< barriers and collectives entered so far
+  std::atomic<std::uint32_t> supervisor;     ///< pid of the supervisor, 0 if there is none
+  std::atomic<std::uint32_t> reaped;         ///< 1 once wait_status is valid
+  std::atomic<std::uint32_t> wait_status;    ///< as waitpid() gave it
+  std::atomic<std::uint32_t> message_ready;  ///< 1 once `message` is complete
+  char message[448];                         ///< why the rank failed, in its own words
+
+  void say(const char* text) {
+    if (message_ready.load(std::memory_order_acquire)) return;  // the first cause counts
+    std::strncpy(message, text, sizeof message - 1);
+    message_ready.store(1, std::memory_order_release);
+  }
+};
+
+inline constexpr std::uint32_t no_rank = 0xffff'ffffu;
+inline constexpr std::uint64_t board_magic = 0x31'64'72'61'6f'62'72'66;  // "frboard1"
+
+/// The slots follow the header directly.
+struct alignas(64) board {
+  std::uint64_t magic;
+  std::uint32_t slots;
+
+  slot& operator[](std::size_t i) { return reinterpret_cast<slot*>(this + 1)[i]; }
+
+  static std::size_t bytes(std::size_t slots) { return sizeof(board) + slots * sizeof(slot); }
+
+  /// Maps the board behind `path`; nullptr if there is none (another host, or no launcher).
+  static board* open(const char* path) {
+    int fd = ::open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return nullptr;
+    board* result = map(fd);
+    ::close(fd);
+    return result;
+  }
+
+  static board* map(int fd) {
+    off_t size = lseek(fd, 0, SEEK_END);
+    if (size < static_cast<off_t>(sizeof(board))) return nullptr;
+    void* at = mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED) return nullptr;
+    auto* result = static_cast<board*>(at);
+    return result->magic == board_magic ? result : nullptr;
+  }
+};
+
+}  // namespace far::job

@@ -1,0 +1,65 @@
+// What a rank says when it goes down, and its stack when it is asked: process-wide handlers,
+// installed once by the first runtime of a process.
+#pragma once
+
+#include <farside/core/context.hpp>
+
+#include <execinfo.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <exception>
+#include <mutex>
+
+namespace far::inline FARSIDE_BACKEND::detail {
+
+/// An exception that nobody catches: its message belongs to the rank, on the board and on stderr.
+[[noreturn]] inline void on_terminate() {
+  std::string why = "std::terminate was called without an exception";
+  if (auto uncaught = std::current_exception()) {
+    try {
+      std::rethrow_exception(uncaught);
+    } catch (const std::exception& e) {
+      why = e.what();
+    } catch (...) {
+      why = "an exception that is no std::exception";
+    }
+  }
+  if (current != nullptr) {
+    current->slot->say(why.c_str());
+    std::fprintf(stderr, "rank %u: uncaught exception: %s\n", current->link.rank(), why.c_str());
+  } else {
+    std::fprintf(stderr, "uncaught exception: %s\n", why.c_str());
+  }
+  std::abort();
+}
+
+/// SIGQUIT from the launcher: where is this rank? backtrace() was called once before, so that it
+/// need not load anything here.
+inline void on_quit(int) {
+  void* frames[64];
+  int n = backtrace(frames, 64);
+  char head[64];
+  int length = std::snprintf(head, sizeof head, "stack of pid %d:\n", static_cast<int>(getpid()));
+  if (write(2, head, static_cast<std::size_t>(length)) < 0) return;
+  backtrace_symbols_fd(frames, n, 2);
+}
+
+inline std::once_flag handlers_installed;
+
+inline void install_handlers(bool launched) {
+  std::call_once(handlers_installed, [launched] {
+    std::set_terminate(on_terminate);
+    struct sigaction now;
+    if (launched && sigaction(SIGQUIT, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) {
+      void* frame;
+      backtrace(&frame, 1);
+      struct sigaction ours = {};
+      ours.sa_handler = on_quit;
+      ours.sa_flags = SA_RESTART;
+      sigaction(SIGQUIT, &ours, nullptr);
+    }
+  });
+}
+
+}  // namespace far

@@ -1,0 +1,275 @@
+// Loads, stores and CPU atomics on the segments of ranks that share memory: all of the smp back
+// end, and the MPI back end's path for jobs on one node.
+//
+// Memory order (docs/memory_model.md is the contract; these are the reasons):
+//  - put: relaxed stores. Nothing orders them but flush.
+//  - flush: a sequentially consistent fence. Complete at the target means that whoever reads
+//    afterwards sees it, so a later get of this rank must not run ahead of the put (store
+//    buffering): release is not enough.
+//  - get: relaxed loads and an acquire fence (nothing on x86, `dmb ishld` or `ldar` on arm64).
+//    A get is complete on return, so nothing that follows may run ahead of it.
+//  - atomics: sequentially consistent, so that they have one order among all ranks.
+//  - signal: flush precedes it in every use, and its add is acq_rel; await loads with acquire.
+#pragma once
+
+#include <farside/backend/concept.hpp>
+#include <farside/core/error.hpp>
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <utility>
+
+#if defined(__SANITIZE_THREAD__)
+#define FARSIDE_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define FARSIDE_TSAN 1
+#endif
+#endif
+
+namespace far::inline FARSIDE_BACKEND::detail {
+
+/// A CPU's hint that this is a spin loop.
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");  // `yield` is a no-op on most cores; isb waits a few cycles
+#endif
+}
+
+#ifdef FARSIDE_TSAN
+// The thread sanitizer knows atomics, not memcpy races that are meant, nor fences.
+template <bool FromShared>
+inline void racy_copy(void* to, const void* from, std::size_t, std::size_t bytes) {
+  auto* d = static_cast<unsigned char*>(to);
+  auto* s = static_cast<unsigned char*>(const_cast<void*>(from));
+  auto move = [&]<class Word>(Word) {
+    auto* dw = reinterpret_cast<Word*>(d);
+    auto* sw = reinterpret_cast<Word*>(s);
+    if constexpr (FromShared)
+      *dw = std::atomic_ref<Word>(*sw).load(std::memory_order_relaxed);
+    else
+      std::atomic_ref<Word>(*dw).store(*sw, std::memory_order_relaxed);
+    d += sizeof(Word), s += sizeof(Word), bytes -= sizeof(Word);
+  };
+  auto aligned = [&](std::size_t to_what) {
+    return ((reinterpret_cast<std::uintptr_t>(d) | reinterpret_cast<std::uintptr_t>(s)) &
+            (to_what - 1)) == 0;
+  };
+  while (bytes >= 8 && aligned(8)) move(std::uint64_t{});
+  while (bytes >= 4 && aligned(4)) move(std::uint32_t{});
+  while (bytes > 0) move(static_cast<unsigned char>(0));
+}
+#else
+/// Copies so that each aligned 8-byte word is moved by one access (the `racy_get` trait).
+/// Small objects go word by word; the C library's copy uses accesses of 8 bytes or more on
+/// aligned blocks.
+/// `offset` is that of the shared side in its segment, which begins on a page: its alignment is
+/// known to the compiler where that of the address is not.
+template <bool FromShared>
+inline void racy_copy(void* to, const void* from, std::size_t offset, std::size_t bytes) {
+  if (bytes > 64 || ((offset | bytes) & 7) != 0) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  for (std::size_t i = 0; i < bytes; i += 8) {
+    std::uint64_t word;
+    if constexpr (FromShared) {
+      auto* source = static_cast<std::uint64_t*>(const_cast<void*>(from)) + i / 8;
+      word = std::atomic_ref<std::uint64_t>(*source).load(std::memory_order_relaxed);
+      std::memcpy(static_cast<char*>(to) + i, &word, 8);
+    } else {
+      std::memcpy(&word, static_cast<const char*>(from) + i, 8);
+      auto* target = static_cast<std::uint64_t*>(to) + i / 8;
+      std::atomic_ref<std::uint64_t>(*target).store(word, std::memory_order_relaxed);
+    }
+  }
+}
+#endif
+
+inline void acquire_fence() {
+#ifndef FARSIDE_TSAN
+  std::atomic_thread_fence(std::memory_order_acquire);
+#endif
+}
+
+/// The segments of all ranks, mapped one after another, a power of two apart.
+class shared_memory {
+ public:
+  shared_memory() = default;
+
+  /// Sizes and maps the memory behind `fd`. Every rank calls it with the same arguments.
+  shared_memory(int fd, rank_t rank, rank_t nprocs, std::size_t segment);
+  shared_memory(shared_memory&& other) noexcept { *this = std::move(other); }
+  shared_memory& operator=(shared_memory&& other) noexcept {
+    std::swap(base_, other.base_);
+    std::swap(mapped_, other.mapped_);
+    std::swap(shift_, other.shift_);
+    std::swap(segment_, other.segment_);
+    std::swap(rank_, other.rank_);
+    std::swap(nprocs_, other.nprocs_);
+    std::swap(spins_, other.spins_);
+    return *this;
+  }
+  ~shared_memory() {
+    if (mapped_ != 0) munmap(base_, mapped_);
+  }
+
+  /// The same mapping as another rank of this process sees it; `*this` must outlive it.
+  shared_memory view(rank_t rank) const {
+    shared_memory result;
+    result.base_ = base_;
+    result.shift_ = shift_;
+    result.rank_ = rank;
+    result.nprocs_ = nprocs_;
+    result.spins_ = spins_;
+    result.segment_ = segment_;
+    return result;
+  }
+
+  rank_t rank() const { return rank_; }
+  rank_t nprocs() const { return nprocs_; }
+  std::size_t segment_size() const { return segment_; }
+
+  void* address(rank_t rank, std::size_t offset) const {
+    return base_ + (static_cast<std::size_t>(rank) << shift_) + offset;
+  }
+
+  void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+    racy_copy<false>(address(rank, offset), from, offset, bytes);
+  }
+
+  void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) const {
+    racy_copy<true>(to, address(rank, offset), offset, bytes);
+    acquire_fence();
+  }
+
+  template <atomic_op Op, atomic_word T>
+  T fetch_op(rank_t rank, std::size_t offset, T value) {
+    std::atomic_ref<T> word(at<T>(rank, offset));
+    if constexpr (Op == atomic_op::add) return word.fetch_add(value);
+    if constexpr (Op == atomic_op::bit_and) return word.fetch_and(value);
+    if constexpr (Op == atomic_op::bit_or) return word.fetch_or(value);
+    if constexpr (Op == atomic_op::bit_xor) return word.fetch_xor(value);
+    if constexpr (Op == atomic_op::swap) return word.exchange(value);
+    if constexpr (Op == atomic_op::min || Op == atomic_op::max) {
+      T old = word.load();
+      while (!word.compare_exchange_weak(
+          old, Op == atomic_op::min ? (value < old ? value : old) : (value > old ? value : old))) {
+      }
+      return old;
+    }
+  }
+
+  template <atomic_word T>
+  T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
+    std::atomic_ref<T>(at<T>(rank, offset)).compare_exchange_strong(expected, desired);
+    return expected;
+  }
+
+  template <atomic_word T>
+  T atomic_load(rank_t rank, std::size_t offset) const {
+    return std::atomic_ref<T>(at<T>(rank, offset)).load();
+  }
+
+  void flush() {
+#ifndef FARSIDE_TSAN
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+  }
+
+  // A signal word counts in steps of two; bit 0 says that its owner sleeps on it.
+  //
+  //   awake, count c   2c   --signal-->  2c+2            no system call
+  //   asleep           2c+1 --signal-->  2c+3, wake      the owner clears bit 0 when it wakes
+  //
+  // Only the owner sets and clears bit 0. The futex compares the whole low half, so a signal
+  // between the owner's fetch_or and its sleep makes the sleep return at once: no lost wake-up.
+  void signal(rank_t rank, std::size_t offset) {
+    std::uint64_t& word = at<std::uint64_t>(rank, offset);
+    std::uint64_t old = std::atomic_ref<std::uint64_t>(word).fetch_add(2, std::memory_order_acq_rel);
+    if (old & 1) [[unlikely]]
+      futex(word, FUTEX_WAKE, INT_MAX, nullptr);
+  }
+
+  bool await(std::size_t offset, std::uint64_t count) {
+    std::uint64_t& raw = at<std::uint64_t>(rank_, offset);
+    std::atomic_ref<std::uint64_t> word(raw);
+    for (int i = 0; i < spins_; ++i) {
+      if (word.load(std::memory_order_acquire) >> 1 >= count) return true;
+      relax();
+    }
+    for (int i = 0; i < yields; ++i) {
+      if (word.load(std::memory_order_acquire) >> 1 >= count) return true;
+      sched_yield();
+    }
+    std::uint64_t seen = word.fetch_or(1, std::memory_order_acq_rel) | 1;
+    if (seen >> 1 < count) {
+      timespec limit{0, 200'000'000};
+      futex(raw, FUTEX_WAIT, static_cast<int>(seen), &limit);
+    }
+    return word.fetch_and(~std::uint64_t{1}, std::memory_order_acq_rel) >> 1 >= count;
+  }
+
+  template <class T>
+  T& at(rank_t rank, std::size_t offset) const {
+    return *static_cast<T*>(address(rank, offset));
+  }
+
+ private:
+  static constexpr int yields = 8;
+
+  static void futex(std::uint64_t& word, int operation, int value, const timespec* limit) {
+    // The low half holds the sleep bit and the low bits of the count.
+    auto* low = reinterpret_cast<std::uint32_t*>(&word) +
+                (std::endian::native == std::endian::big ? 1 : 0);
+    syscall(SYS_futex, low, operation, value, limit, nullptr, 0);
+  }
+
+  char* base_ = nullptr;
+  unsigned shift_ = 0;
+  rank_t rank_ = 0;
+  rank_t nprocs_ = 1;
+  int spins_ = 0;
+  std::size_t segment_ = 0;
+  std::size_t mapped_ = 0;
+};
+
+/// Ranks share the cores when there are more of them than cores: then spinning only keeps the
+/// rank that is waited for from running.
+inline unsigned usable_cores() {
+  cpu_set_t set;
+  // A rank bound to one core says nothing of the others.
+  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1)
+    return static_cast<unsigned>(CPU_COUNT(&set));
+  return static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+inline shared_memory::shared_memory(int fd, rank_t rank, rank_t nprocs, std::size_t segment)
+    : rank_(rank), nprocs_(nprocs), segment_(segment) {
+  shift_ = static_cast<unsigned>(std::bit_width(segment - 1));
+  std::size_t total = static_cast<std::size_t>(nprocs) << shift_;
+  // The file is sparse and the mapping reserves nothing: memory is committed when touched.
+  if (ftruncate(fd, static_cast<off_t>(total)) != 0)
+    raise("cannot size the shared memory of ", nprocs, " ranks to ", total,
+          " bytes: ", std::strerror(errno), ". Ask for smaller segments: FARSIDE_SEGMENT=256M.");
+  void* at = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (at == MAP_FAILED)
+    raise("cannot map ", total, " bytes of shared memory for ", nprocs,
+          " ranks: ", std::strerror(errno), ". Ask for smaller segments: FARSIDE_SEGMENT=256M.");
+  base_ = static_cast<char*>(at);
+  mapped_ = total;
+  spins_ = nprocs <= usable_cores() ? 2000 : 0;
+}
+
+}  // namespace far

@@ -1,0 +1,214 @@
+// The waves under every collective: up the team's tree and down again (detail/team_block.hpp has
+// the protocol and why slots are reused safely), and the stages that carry what is larger.
+#pragma once
+
+#include <farside/core/context.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+namespace far::inline FARSIDE_BACKEND::detail {
+
+/// Waits until this rank's own signal word has counted to `count`.
+inline void await_signal(context& c, team_members& t, std::size_t word, std::uint64_t count, rank_t on) {
+  std::size_t offset = t.blocks[t.me] + word;
+  if (c.link.await(offset, count)) return;
+  waits note(c, t.phase, on);
+  while (!c.link.await(offset, count)) c.wait_round();
+}
+
+/// Up: once all children have arrived, calls merge(child position, bytes) for each in order, then
+/// sends `n` bytes of `mine` to the parent.
+template <class Merge>
+void wave_up(context& c, team_members& t, void* mine, std::size_t n, Merge merge) {
+  if (!t.children.empty()) {
+    t.arrivals_due += t.children.size();
+    await_signal(c, t, team_layout::arrivals, t.arrivals_due, job::no_rank);
+    alignas(slot_bytes) std::byte buffer[slot_bytes];  // for any type that fits
+    for (auto child : t.children) {
+      if (n != 0) c.link.get(t.ranks[t.me], t.blocks[t.me] + team_layout::up(child.slot), buffer, n);
+      merge(child.position, static_cast<const void*>(buffer));
+    }
+  }
+  if (t.me == 0) return;
+  auto parent = t.layout.parent(t.me);
+  rank_t rank = t.ranks[parent.position];
+  std::size_t block = t.blocks[parent.position];
+  if (n != 0) {
+    c.link.put(rank, block + team_layout::up(parent.slot), mine, n);
+    c.link.flush(rank);
+  }
+  c.link.signal(rank, block + team_layout::arrivals);
+}
+
+/// Down: receives `n` bytes to `mine` from the parent, then sends each child what
+/// share(child position) points to.
+template <class Share>
+void wave_down(context& c, team_members& t, void* mine, std::size_t n, Share share) {
+  if (t.me != 0) {
+    t.releases_due += 1;
+    await_signal(c, t, team_layout::releases, t.releases_due, t.ranks[t.layout.parent(t.me).position]);
+    if (n != 0) c.link.get(t.ranks[t.me], t.blocks[t.me] + t.layout.down(), mine, n);
+  }
+  if (n != 0) {
+    for (auto child : t.children) {
+      rank_t rank = t.ranks[child.position];
+      c.link.put(rank, t.blocks[child.position] + t.layout.down(), share(child.position), n);
+    }
+    for (auto child : t.children) c.link.flush(t.ranks[child.position]);
+  }
+  // Far children lead large ranges: release them first.
+  for (auto child = t.children.rbegin(); child != t.children.rend(); ++child)
+    c.link.signal(t.ranks[child->position], t.blocks[child->position] + team_layout::releases);
+}
+
+/// Everybody has arrived when anybody leaves; puts of all members are complete.
+inline void synchronize(context& c, team_members& t) {
+  c.link.flush();
+  if (t.size() == 1) return;
+  auto nothing = [](rank_t, const void*) {};
+  wave_up(c, t, nullptr, 0, nothing);
+  wave_down(c, t, nullptr, 0, [&](rank_t) -> const void* { return &t; });
+}
+
+/// `n <= slot_bytes` bytes from `root` to all: up to the tree's top, down to everybody.
+inline void broadcast_small(context& c, team_members& t, void* data, std::size_t n, rank_t root) {
+  // The root's ancestors pass its bytes on; a position leads the root's range if it is at most it.
+  auto leads_root = [&](rank_t child) {
+    rank_t stride = 1;
+    while (child % (stride * tree_radix) == 0 && stride < t.size()) stride *= tree_radix;
+    return child <= root && root - child < stride;
+  };
+  wave_up(c, t, data, n, [&](rank_t child, const void* bytes) {
+    if (t.me != root && leads_root(child)) std::memcpy(data, bytes, n);
+  });
+  std::byte ignored[slot_bytes];
+  wave_down(c, t, t.me == root ? ignored : data, n, [&](rank_t) { return data; });
+}
+
+/// Moves pieces through the stages: `fill(stage address, piece)` writes this member's stage,
+/// `drain(piece, stage offset in a member's block)` reads the others'. One synchronisation a
+/// piece: a stage is filled again two pieces later, when all have drained it.
+template <class Fill, class Drain>
+void staged(context& c, team_members& t, std::size_t pieces, Fill fill, Drain drain) {
+  for (std::size_t piece = 0; piece < pieces; ++piece) {
+    std::size_t stage = t.layout.stage(t.stage_turn);
+    t.stage_turn ^= 1;
+    fill(piece, stage);
+    synchronize(c, t);
+    drain(piece, stage);
+  }
+}
+
+inline void put_own(context& c, team_members& t, std::size_t at, const void* from, std::size_t n) {
+  c.link.put(t.ranks[t.me], t.blocks[t.me] + at, from, n);
+}
+inline void get_from(context& c, team_members& t, rank_t member, std::size_t at, void* to, std::size_t n) {
+  if (n != 0) c.link.get(t.ranks[member], t.blocks[member] + at, to, n);
+}
+
+inline std::size_t pieces_of(std::size_t bytes, std::size_t piece) { return (bytes + piece - 1) / piece; }
+
+inline void broadcast_bytes(context& c, team_members& t, void* data, std::size_t n, rank_t root) {
+  if (t.size() == 1 || n == 0) return;
+  if (n <= slot_bytes) return broadcast_small(c, t, data, n, root);
+  auto* bytes = static_cast<std::byte*>(data);
+  std::size_t most = t.layout.stage_bytes;
+  auto length = [&](std::size_t piece) { return std::min(most, n - piece * most); };
+  staged(
+      c, t, pieces_of(n, most),
+      [&](std::size_t piece, std::size_t stage) {
+        if (t.me == root) put_own(c, t, stage, bytes + piece * most, length(piece));
+      },
+      [&](std::size_t piece, std::size_t stage) {
+        if (t.me != root) get_from(c, t, root, stage, bytes + piece * most, length(piece));
+      });
+}
+
+/// Each member's bytes to all (root == none) or to one: sizes[i] bytes of member i land at to[i].
+inline void gather_bytes(context& c, team_members& t, const void* mine, std::span<const std::uint64_t> sizes,
+                         std::span<std::byte* const> to, bool receive) {
+  auto* bytes = static_cast<const std::byte*>(mine);
+  std::size_t most = t.layout.stage_bytes;
+  std::size_t longest = *std::max_element(sizes.begin(), sizes.end());
+  auto length = [&](rank_t member, std::size_t piece) -> std::size_t {
+    return sizes[member] > piece * most ? std::min<std::size_t>(most, sizes[member] - piece * most) : 0;
+  };
+  staged(
+      c, t, pieces_of(longest, most),
+      [&](std::size_t piece, std::size_t stage) {
+        if (std::size_t n = length(t.me, piece)) put_own(c, t, stage, bytes + piece * most, n);
+      },
+      [&](std::size_t piece, std::size_t stage) {
+        if (!receive) return;
+        for (rank_t i = 0; i < t.size(); ++i) {
+          rank_t member = (t.me + i) % t.size();  // not all from the same member at once
+          get_from(c, t, member, stage, to[member] + piece * most, length(member, piece));
+        }
+      });
+}
+
+/// `n` bytes of every member, one after another.
+inline void all_gather_bytes(context& c, team_members& t, const void* mine, void* all, std::size_t n,
+                             bool receive = true) {
+  std::vector<std::uint64_t> sizes(t.size(), n);
+  std::vector<std::byte*> to(t.size());
+  for (rank_t i = 0; i < t.size(); ++i) to[i] = static_cast<std::byte*>(all) + i * n;
+  gather_bytes(c, t, mine, sizes, to, receive);
+}
+
+/// Member i's j-th blob becomes member j's i-th. send[j] has send_sizes[j] bytes; receive[i] has
+/// room for receive_sizes[i]; `longest` is the longest blob of all members.
+inline void all_to_all_bytes(context& c, team_members& t, std::span<const std::byte* const> send,
+                             std::span<const std::uint64_t> send_sizes, std::span<std::byte* const> receive,
+                             std::span<const std::uint64_t> receive_sizes, std::size_t longest) {
+  std::size_t most = t.layout.stage_bytes / t.size() & ~std::size_t{7};  // of the stage, for each
+  auto length = [&](std::uint64_t size, std::size_t piece) -> std::size_t {
+    return size > piece * most ? std::min<std::size_t>(most, size - piece * most) : 0;
+  };
+  staged(
+      c, t, pieces_of(longest, most),
+      [&](std::size_t piece, std::size_t stage) {
+        for (rank_t j = 0; j < t.size(); ++j)
+          if (std::size_t n = length(send_sizes[j], piece))
+            put_own(c, t, stage + j * most, send[j] + piece * most, n);
+      },
+      [&](std::size_t piece, std::size_t stage) {
+        for (rank_t k = 0; k < t.size(); ++k) {
+          rank_t i = (t.me + k) % t.size();
+          get_from(c, t, i, stage + t.me * most, receive[i] + piece * most, length(receive_sizes[i], piece));
+        }
+      });
+}
+
+/// What members must agree on; checked builds compare it before every collective.
+struct signature {
+  char name[24];
+  std::uint64_t element, count;
+  std::uint32_t root, rank;
+};
+
+inline void check_agreement(context& c, team_members& t, const char* name, std::size_t element,
+                            std::size_t count, rank_t root) {
+  if constexpr (FARSIDE_CHECKED) {
+    signature mine{};
+    std::strncpy(mine.name, name, sizeof mine.name - 1);
+    mine.element = element, mine.count = count, mine.root = root, mine.rank = c.link.rank();
+    auto text_of = [](const signature& s) {
+      std::string root_text = s.root == job::no_rank ? "" : text(", root ", s.root);
+      return text("rank ", s.rank, " calls ", s.name, "(", s.count, " x ", s.element, " bytes", root_text, ")");
+    };
+    wave_up(c, t, &mine, sizeof mine, [&](rank_t, const void* bytes) {
+      signature theirs;
+      std::memcpy(&theirs, bytes, sizeof theirs);
+      if (std::strcmp(theirs.name, mine.name) != 0 || theirs.element != mine.element ||
+          theirs.count != mine.count || theirs.root != mine.root)
+        raise("mismatched collectives on a team of ", t.size(), ": ", text_of(mine), ", but ", text_of(theirs),
+              ". All members must call the same collectives in the same order with the same sizes and root.");
+    });
+    wave_down(c, t, nullptr, 0, [&](rank_t) -> const void* { return &t; });
+  }
+}
+
+}  // namespace far

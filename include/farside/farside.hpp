@@ -1,0 +1,16 @@
+// Everything of the library. The parts can be included on their own.
+#pragma once
+
+#include <farside/core/atomics.hpp>
+#include <farside/core/box.hpp>
+#include <farside/core/collectives.hpp>
+#include <farside/core/future.hpp>
+#include <farside/core/memory.hpp>
+#include <farside/core/print.hpp>
+#include <farside/core/ptr.hpp>
+#include <farside/core/ref.hpp>
+#include <farside/core/rma.hpp>
+#include <farside/core/runtime.hpp>
+#include <farside/core/serialization.hpp>
+#include <farside/core/statistics.hpp>
+#include <farside/core/team.hpp>
