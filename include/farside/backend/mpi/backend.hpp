@@ -1,0 +1,179 @@
+// mpi: ranks of an MPI job. One of two paths is taken, by all ranks alike, when the job starts:
+//
+//   shared  all ranks are on one node: one memfd, loads, stores and CPU atomics, as on smp.
+//   rma     anything else, or FARSIDE_MPI_SHARED=0: an MPI-3 window (window.hpp).
+//
+// Far atomics take one path per job, never a mixture of CPU and network atomics.
+#pragma once
+
+#include <farside/backend/mpi/node_memory.hpp>
+#include <farside/backend/mpi/request.hpp>
+#include <farside/backend/mpi/session.hpp>
+#include <farside/backend/mpi/window.hpp>
+#include <farside/backend/mpi/window_memory.hpp>
+
+#include <cstring>
+#include <utility>
+
+namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
+
+class backend {
+ public:
+  using request = mpi_backend::request;
+  static constexpr const char* name = "mpi";
+
+  explicit backend(const start_options& options) : backend(options, MPI_COMM_WORLD) {}
+
+  /// For a program that uses MPI itself: the ranks are those of `parent`, which is duplicated. MPI
+  /// is initialised only if it is not yet, and finalised by finish() only if it was here.
+  backend(const start_options& options, MPI_Comm parent) : session_(options, parent) {
+    if (auto memory = share_memory(session_, options)) {
+      memory_ = std::move(*memory);
+      shared_ = true;
+    } else {
+      window_.open(session_, options);
+    }
+  }
+
+  bool coherent() const { return shared_; }
+  /// Some windows would progress by themselves (Open MPI's `osc sm`), but none says so.
+  bool async_progress() const { return shared_; }
+  static constexpr bool racy_get() { return true; }
+
+  rank_t rank() const { return session_.rank(); }
+  rank_t nprocs() const { return session_.nprocs(); }
+  std::size_t segment_size() const {
+    return shared_ ? memory_.segment_size() : window_.segment_size();
+  }
+
+  void* address(rank_t rank, std::size_t offset) const {
+    if (shared_) [[likely]]
+      return memory_.address(rank, offset);
+    return rank == session_.rank() ? window_.own_address(offset) : nullptr;
+  }
+
+  /// The window of the rma path, nullptr on the shared one. For benchmarks.
+  const window* raw_window() const { return shared_ ? nullptr : &window_; }
+
+  void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+    if (shared_) [[likely]]
+      return memory_.put(rank, offset, from, bytes);
+    window_.put(rank, offset, from, bytes);
+  }
+
+  void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+    if (shared_) [[likely]]
+      return memory_.get(rank, offset, to, bytes);
+    if (__builtin_constant_p(bytes) && bytes <= 16) {
+      // MPI does not see the address of a small object, so that on the other path it can stay in a
+      // register.
+      alignas(8) char copy[24];
+      window_.get(rank, offset, copy + offset % 8, bytes);
+      std::memcpy(to, copy + offset % 8, bytes);
+    } else {
+      window_.get(rank, offset, to, bytes);
+    }
+  }
+
+  request async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+    if (!shared_) [[unlikely]]
+      return request(window_.async_put(rank, offset, from, bytes));
+    memory_.put(rank, offset, from, bytes);
+    return {};
+  }
+
+  request async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+    if (!shared_) [[unlikely]]
+      return request(window_.async_get(rank, offset, to, bytes));
+    memory_.get(rank, offset, to, bytes);
+    return {};
+  }
+
+  template <atomic_op Op, atomic_word T>
+  T fetch_op(rank_t rank, std::size_t offset, T value) {
+    if (shared_) [[likely]]
+      return memory_.fetch_op<Op>(rank, offset, value);
+    return window_.fetch_op<Op>(rank, offset, value);
+  }
+
+  template <atomic_word T>
+  T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
+    if (shared_) [[likely]]
+      return memory_.compare_swap(rank, offset, expected, desired);
+    return window_.compare_swap(rank, offset, expected, desired);
+  }
+
+  template <atomic_word T>
+  T atomic_load(rank_t rank, std::size_t offset) {
+    if (shared_) [[likely]]
+      return memory_.atomic_load<T>(rank, offset);
+    return window_.atomic_load<T>(rank, offset);
+  }
+
+  template <atomic_op Op, atomic_word T>
+  request async_fetch_op(rank_t rank, std::size_t offset, T value, T& old) {
+    if (!shared_) [[unlikely]]
+      return request(window_.async_fetch_op<Op>(rank, offset, value, old));
+    old = memory_.fetch_op<Op>(rank, offset, value);
+    return {};
+  }
+
+  template <atomic_word T>
+  request async_compare_swap(rank_t rank, std::size_t offset, T expected, T desired, T& old) {
+    if (!shared_) [[unlikely]]
+      return request(window_.async_compare_swap(rank, offset, expected, desired, old));
+    old = memory_.compare_swap(rank, offset, expected, desired);
+    return {};
+  }
+
+  void flush(rank_t rank) {
+    if (shared_) [[likely]]
+      return memory_.flush();
+    window_.flush(rank);
+  }
+
+  void flush() {
+    if (shared_) [[likely]]
+      return memory_.flush();
+    window_.flush();
+  }
+
+  void signal(rank_t rank, std::size_t offset) {
+    if (shared_) [[likely]]
+      return memory_.signal(rank, offset);
+    window_.signal(rank, offset);
+  }
+
+  bool await(std::size_t offset, std::uint64_t count) {
+    if (shared_) [[likely]]
+      return memory_.await(offset, count);
+    return window_.await(offset, count);
+  }
+
+  void progress() {
+    if (!shared_) window_.progress();
+  }
+
+  void pause() {
+    progress();
+    sched_yield();
+  }
+  std::int64_t lost_rank() { return session_.lost_rank(); }
+
+  /// Collective. The destructor alone leaves the window and MPI as they are.
+  void finish() {
+    session_.gather_to_finish();
+    if (!shared_) window_.close();
+    session_.finish();
+  }
+
+  [[noreturn]] void abort(const char*) { session_.abort(); }
+
+ private:
+  bool shared_ = false;
+  shared_memory memory_;
+  session session_;
+  window window_;
+};
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend

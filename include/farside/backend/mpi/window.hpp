@@ -1,0 +1,518 @@
+// The segments of a job on several nodes: an MPI-3 window in one passive epoch from start to end.
+//
+// Legality. Every atomic on a word uses one MPI datatype (unsigned, of its width), as MPI's
+// atomicity holds within one datatype only. Puts and atomics never meet on a word without a flush
+// between; that is the caller's part. A get may overlap puts: MPI leaves its result open, and what
+// we assume beyond the standard is the trait `racy_get`: that MPI libraries copy aligned blocks by
+// whole words. We hand them no other blocks of 8 bytes or more, see by_words() and out_of_phase().
+#pragma once
+
+#include <farside/backend/mpi/request.hpp>
+#include <farside/backend/mpi/session.hpp>
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
+
+template <atomic_word T>
+inline MPI_Datatype word_type() {
+  return sizeof(T) == 4 ? MPI_UINT32_T : MPI_UINT64_T;
+}
+
+template <atomic_op Op>
+inline MPI_Op mpi_op() {
+  if constexpr (Op == atomic_op::add) return MPI_SUM;
+  if constexpr (Op == atomic_op::bit_and) return MPI_BAND;
+  if constexpr (Op == atomic_op::bit_or) return MPI_BOR;
+  if constexpr (Op == atomic_op::bit_xor) return MPI_BXOR;
+  if constexpr (Op == atomic_op::swap) return MPI_REPLACE;
+}
+
+/// The words are unsigned to MPI, so it cannot order signed ones; and MPICH 4.0 takes unsigned ones
+/// for signed in MPI_MIN and MPI_MAX.
+template <atomic_op Op>
+inline constexpr bool needs_loop = Op == atomic_op::min || Op == atomic_op::max;
+
+class window {
+ public:
+  window() = default;
+  window(const window&) = delete;
+  window& operator=(const window&) = delete;
+
+  /// Collective.
+  void open(const session& mpi, const start_options& options);
+  /// Collective.
+  void close() {
+    MPI_Win_unlock_all(win_);
+    MPI_Win_free(&win_);
+    if (!library_allocates) munmap(memory_, bytes_);
+  }
+
+  std::size_t segment_size() const { return segment_; }
+  void* own_address(std::size_t offset) const { return base_ + offset; }
+
+  /// For benchmarks, which compare with MPI's own calls on the same memory.
+  MPI_Win raw_window() const { return win_; }
+  MPI_Aint raw_place(rank_t rank, std::size_t offset) const { return place(rank, offset); }
+
+  void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+    if (single_ && bytes <= small) [[likely]] {
+      start_put(rank, offset, std::memcpy(next_slot() + offset % 8, from, bytes), bytes);
+    } else if (out_of_phase(from, offset, bytes)) {
+      put_by_copies(rank, offset, from, bytes);
+    } else {
+      start_put(rank, offset, from, bytes);
+      complete_local(rank);
+    }
+  }
+
+  void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+    if (out_of_phase(to, offset, bytes)) [[unlikely]] {
+      get_by_copies(rank, offset, to, bytes);
+    } else if constexpr (use_request_forms) {
+      mpi_backend::complete(async_get(rank, offset, to, bytes));
+    } else {
+      start_get(rank, offset, to, bytes);
+      if (single_ && settled(rank, targets_[rank].numbered)) [[likely]]
+        MPI_Win_flush_local(static_cast<int>(rank), win_);
+      else
+        complete_local(rank);
+    }
+  }
+
+  pending async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
+  pending async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
+
+  template <atomic_op Op, atomic_word T>
+  T fetch_op(rank_t rank, std::size_t offset, T value) {
+    if constexpr (needs_loop<Op>) {  // a load, and a compare-and-swap if that changes anything
+      T old = atomic_load<T>(rank, offset);
+      while (Op == atomic_op::min ? value < old : value > old) {
+        T seen = compare_swap(rank, offset, old, value);
+        if (seen == old) break;
+        old = seen;
+      }
+      return old;
+    } else {
+      return fetch(rank, offset, value, mpi_op<Op>());
+    }
+  }
+
+  template <atomic_word T>
+  T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
+    T old;
+    MPI_Compare_and_swap(&desired, &expected, &old, word_type<T>(), static_cast<int>(rank),
+                         place(rank, offset), win_);
+    complete(rank);
+    return old;
+  }
+
+  template <atomic_word T>
+  T atomic_load(rank_t rank, std::size_t offset) {
+    return fetch(rank, offset, T{}, MPI_NO_OP);
+  }
+
+  /// min and max are complete on return: they are loops.
+  template <atomic_op Op, atomic_word T>
+  pending async_fetch_op(rank_t rank, std::size_t offset, T value, T& old);
+
+  template <atomic_word T>
+  pending async_compare_swap(rank_t rank, std::size_t offset, T expected, T desired, T& old);
+
+  void flush(rank_t rank) {
+    if (dirty(rank))
+      complete(rank);
+    else
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+
+  void flush() {
+    if (started_.load(std::memory_order_relaxed) > flushed_) {
+      if (crowded_) [[unlikely]]
+        knock_dirty();
+      MPI_Win_flush_all(win_);
+      if (single_) flushed_ = started_.load(std::memory_order_relaxed);
+    }
+    MPI_Win_sync(win_);
+  }
+
+  /// As shared_memory's: the word counts in steps of two. Bit 0 stays clear, as nobody sleeps.
+  void signal(rank_t rank, std::size_t offset) {
+    fetch_op<atomic_op::add>(rank, offset, std::uint64_t{2});
+  }
+
+  /// Loads its own word, as the unified memory model allows. Polling it by an atomic of MPI would
+  /// do too, but not on Open MPI's `osc ucx`: there the atomics of other ranks on the one that
+  /// polls never came through (100 bit-ors: none in 15 s), unless it also calls progress().
+  bool await(std::size_t offset, std::uint64_t count) {
+    constexpr int polls = 200;
+    const int spins = crowded_ ? 0 : 50;
+    std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(base_ + offset));
+    for (int i = 0; i < polls; ++i) {
+      MPI_Win_sync(win_);
+      if (word.load(std::memory_order_acquire) >> 1 >= count) {
+        MPI_Win_sync(win_);
+        return true;
+      }
+      progress();
+      if (i >= spins) sched_yield();
+    }
+    return false;
+  }
+
+  /// Serves what other ranks ask of this one.
+  void progress() {
+    int found;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
+  }
+
+  /// Completes, at the origin, the operation on `rank` that has this number (see number()).
+  void complete_local(rank_t rank, std::uint64_t number) {
+    if (!single_ || !settled(rank, number)) complete_local(rank);
+  }
+
+ private:
+  template <atomic_word T>
+  T fetch(rank_t rank, std::size_t offset, T value, MPI_Op op) {
+    T old;
+    MPI_Fetch_and_op(&value, &old, word_type<T>(), static_cast<int>(rank), place(rank, offset), op,
+                     win_);
+    complete(rank);
+    return old;
+  }
+
+  static constexpr std::size_t page = 4096;
+  static constexpr std::size_t chunk = std::size_t{1} << 30;  // MPI counts are ints
+  static constexpr std::size_t small = 256, slot_size = small + 8, slots = 256;
+#ifdef OPEN_MPI
+  static constexpr bool use_request_forms = false;  // see request.hpp
+  static constexpr bool library_allocates = true;   // see make_window()
+#else
+  static constexpr bool use_request_forms = true;
+  static constexpr bool library_allocates = false;
+#endif
+
+  /// What this rank knows of another one.
+  struct target {
+    MPI_Aint start = 0;                   ///< where its segment begins in its window, see open()
+    std::atomic<std::uint64_t> last = 0;  ///< stamp of the last operation not known to be complete
+    std::uint64_t numbered = 0;           ///< number of the last operation that has one
+    std::uint64_t settled = 0;  ///< operations up to this number are complete at the origin
+  };
+
+  MPI_Aint place(rank_t rank, std::size_t offset) const {
+    return targets_[rank].start + static_cast<MPI_Aint>(offset);
+  }
+
+  // What is not yet complete at its target. Each put gets a stamp, 1, 2, ...; a target is dirty if
+  // its last stamp is above what flush() has covered, and flush(rank) sets it to 0. One thread
+  // could take a flush that another has only begun for done, so with several threads nothing is
+  // ever taken for clean again once it was dirty: every stamp is 1, and flushed_ stays 0.
+  void mark(rank_t rank) {
+    std::uint64_t stamp = single_ ? started_.load(std::memory_order_relaxed) + 1 : 1;
+    started_.store(stamp, std::memory_order_relaxed);
+    targets_[rank].last.store(stamp, std::memory_order_relaxed);
+  }
+
+  bool dirty(rank_t rank) const {
+    return targets_[rank].last.load(std::memory_order_relaxed) > flushed_;
+  }
+
+  /// All operations of this rank on `rank` are complete there.
+  void complete(rank_t rank) {
+    if (crowded_) [[unlikely]]
+      knock(rank);
+    MPI_Win_flush(static_cast<int>(rank), win_);
+    if (!single_) return;
+    targets_[rank].last.store(0, std::memory_order_relaxed);
+    targets_[rank].settled = numbered_;
+  }
+
+  /// All operations of this rank on `rank` are complete here. In Open MPI's `osc pt2pt` the local
+  /// flush never returns if more than one get or atomic is under way; in `sm` and `ucx` the two
+  /// kinds of flush take the same time.
+  void complete_local(rank_t rank) {
+#ifdef OPEN_MPI
+    complete(rank);
+#else
+    if (crowded_) [[unlikely]]
+      knock(rank);
+    MPI_Win_flush_local(static_cast<int>(rank), win_);
+    if (single_) targets_[rank].settled = numbered_;
+#endif
+  }
+
+  /// Operations that have a request are numbered, so that one flush completes all before it.
+  std::uint64_t number(rank_t rank) { return single_ ? targets_[rank].numbered = ++numbered_ : 0; }
+
+  bool settled(rank_t rank, std::uint64_t number) const { return targets_[rank].settled >= number; }
+
+  /// A small put copies its source and need not wait until MPI has read it: MPI_Win_flush_local is
+  /// a round trip on some networks. The copies lie in a ring, which is emptied when it is full.
+  /// With several threads there is no ring.
+  char* next_slot() {
+    if (slot_ == slots) [[unlikely]]
+      empty_ring();
+    return ring_.get() + slot_size * slot_++;
+  }
+
+  /// A place for what an atomic reads while it is under way: in the ring too, or else on the heap,
+  /// and then the second is what must be deleted.
+  std::pair<operands*, operands*> place_operands() {
+    if (single_) [[likely]]
+      return {new (next_slot()) operands, nullptr};
+    auto* own = new operands;
+    return {own, own};
+  }
+
+  /// Whether one call of MPI does it.
+  static bool one_block(std::size_t offset, std::size_t bytes) {
+    return bytes < 8 || ((offset | bytes) % 8 == 0 && bytes <= chunk);
+  }
+
+  /// Calls `move(begin, length)` for blocks that hold only whole words of the segment, or less than
+  /// one word each.
+  template <class Move>
+  static void by_words(std::size_t offset, std::size_t bytes, Move&& move) {
+    std::size_t begin = -offset % 8;
+    if (begin != 0) move(std::size_t{0}, begin);
+    for (std::size_t length; bytes - begin >= 8; begin += length) {
+      length = std::min(chunk, (bytes - begin) / 8 * 8);
+      move(begin, length);
+    }
+    if (begin < bytes) move(begin, bytes - begin);
+  }
+
+  /// Whether words of the segment would not be words of the private side: a copy of such a block
+  /// cuts them.
+  static bool out_of_phase(const void* side, std::size_t offset, std::size_t bytes) {
+    return bytes >= 8 && (reinterpret_cast<std::uintptr_t>(side) ^ offset) % 8 != 0;
+  }
+  void put_by_copies(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
+  void get_by_copies(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
+
+  void put_block(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+    int count = static_cast<int>(bytes);
+    MPI_Put(from, count, MPI_BYTE, static_cast<int>(rank), place(rank, offset), count, MPI_BYTE,
+            win_);
+  }
+  void get_block(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+    int count = static_cast<int>(bytes);
+    MPI_Get(to, count, MPI_BYTE, static_cast<int>(rank), place(rank, offset), count, MPI_BYTE,
+            win_);
+  }
+  void put_blocks(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
+  void get_blocks(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
+
+  void start_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+    if (one_block(offset, bytes)) [[likely]]
+      put_block(rank, offset, from, bytes);
+    else
+      put_blocks(rank, offset, from, bytes);
+    mark(rank);
+  }
+
+  void start_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+    if (dirty(rank)) complete(rank);  // a rank sees its own puts
+    if (one_block(offset, bytes)) [[likely]]
+      get_block(rank, offset, to, bytes);
+    else
+      get_blocks(rank, offset, to, bytes);
+  }
+
+  // MPICH serves an operation only when its target calls in, and its flush does not yield
+  // meanwhile. Where ranks share cores, wait for the answer to a get of one spare byte, and yield,
+  // before the flush: by then the target has run. 3 and 7 ranks on 2 cores are 4 to 6 times as fast
+  // by it.
+  [[gnu::noinline]] void knock(rank_t rank) {
+    char answer;
+    MPI_Request request = start_knock(rank, answer);
+    wait_politely(request);
+  }
+  void knock_dirty();
+  void empty_ring();
+  MPI_Request start_knock(rank_t rank, char& answer) {
+    MPI_Request request;
+    MPI_Rget(&answer, 1, MPI_BYTE, static_cast<int>(rank), spare_byte_, 1, MPI_BYTE, win_,
+             &request);
+    return request;
+  }
+
+  // How it is made: window_memory.hpp.
+  std::size_t default_segment(const session& mpi) const;
+  void allocate(const session& mpi);
+  int make_window(const session& mpi, MPI_Info info);
+  void exchange_starts(const session& mpi);
+  void zero();
+
+  MPI_Win win_ = MPI_WIN_NULL;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::unique_ptr<target[]> targets_;
+  rank_t nprocs_ = 1;
+  bool single_ = true;
+  bool crowded_ = false;
+  std::atomic<std::uint64_t> started_ = 0;
+  std::uint64_t flushed_ = 0;
+  std::uint64_t numbered_ = 0;
+  std::unique_ptr<char[]> ring_;
+  std::size_t slot_ = 0;
+  MPI_Aint spare_byte_ = 0;
+  char* memory_ = nullptr;  ///< the window's
+  std::size_t bytes_ = 0;
+  char* base_ = nullptr;  ///< the first page boundary in it: this rank's segment
+  std::size_t segment_ = 0;
+};
+
+[[gnu::noinline]] inline bool complete_now(pending operation) {
+  if (operation.handle == MPI_REQUEST_NULL) {
+    complete(operation);
+    return true;
+  }
+  int done = 0;
+  MPI_Test(&operation.handle, &done, MPI_STATUS_IGNORE);
+  if (done) delete operation.own;
+  return done != 0;
+}
+
+[[gnu::noinline]] inline void complete(pending operation) {
+  if (operation.handle != MPI_REQUEST_NULL)
+    wait_politely(operation.handle);
+  else
+    operation.owner->complete_local(operation.rank, operation.number);
+  delete operation.own;
+}
+
+inline pending window::async_put(rank_t rank, std::size_t offset, const void* from,
+                                 std::size_t bytes) {
+  if ((single_ && bytes <= small) || out_of_phase(from, offset, bytes)) {
+    put(rank, offset, from, bytes);
+    return {};
+  }
+  if (!use_request_forms || !one_block(offset, bytes)) {
+    start_put(rank, offset, from, bytes);
+    return {this, MPI_REQUEST_NULL, nullptr, number(rank), rank};
+  }
+  MPI_Request handle;
+  int count = static_cast<int>(bytes);
+  MPI_Rput(from, count, MPI_BYTE, static_cast<int>(rank), place(rank, offset), count, MPI_BYTE,
+           win_, &handle);
+  mark(rank);
+  return {this, handle, nullptr, 0, rank};
+}
+
+inline pending window::async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+  if (out_of_phase(to, offset, bytes)) [[unlikely]] {
+    get_by_copies(rank, offset, to, bytes);
+    return {};
+  }
+  if (!use_request_forms || !one_block(offset, bytes)) {
+    start_get(rank, offset, to, bytes);
+    return {this, MPI_REQUEST_NULL, nullptr, number(rank), rank};
+  }
+  if (dirty(rank)) complete(rank);
+  MPI_Request handle;
+  int count = static_cast<int>(bytes);
+  MPI_Rget(to, count, MPI_BYTE, static_cast<int>(rank), place(rank, offset), count, MPI_BYTE, win_,
+           &handle);
+  return {this, handle, nullptr, 0, rank};
+}
+
+template <atomic_op Op, atomic_word T>
+pending window::async_fetch_op(rank_t rank, std::size_t offset, T value, T& old) {
+  if constexpr (needs_loop<Op>) {
+    old = fetch_op<Op>(rank, offset, value);
+    return {};
+  } else {
+    auto [kept, own] = place_operands();
+    std::memcpy(&kept->value, &value, sizeof value);
+    int to = static_cast<int>(rank);
+    MPI_Datatype type = word_type<T>();
+    MPI_Request handle = MPI_REQUEST_NULL;
+    if constexpr (use_request_forms)
+      MPI_Rget_accumulate(&kept->value, 1, type, &old, 1, type, to, place(rank, offset), 1, type,
+                          mpi_op<Op>(), win_, &handle);
+    else
+      MPI_Fetch_and_op(&kept->value, &old, type, to, place(rank, offset), mpi_op<Op>(), win_);
+    mark(rank);
+    return {this, handle, own, number(rank), rank};
+  }
+}
+
+template <atomic_word T>
+pending window::async_compare_swap(rank_t rank, std::size_t offset, T expected, T desired, T& old) {
+  auto [kept, own] = place_operands();
+  std::memcpy(&kept->value, &desired, sizeof desired);
+  std::memcpy(&kept->expected, &expected, sizeof expected);
+  MPI_Compare_and_swap(&kept->value, &kept->expected, &old, word_type<T>(), static_cast<int>(rank),
+                       place(rank, offset), win_);
+  mark(rank);
+  return {this, MPI_REQUEST_NULL, own, number(rank), rank};
+}
+
+[[gnu::cold]] inline void window::put_blocks(rank_t rank, std::size_t offset, const void* from,
+                                             std::size_t bytes) {
+  by_words(offset, bytes, [&](std::size_t begin, std::size_t length) {
+    put_block(rank, offset + begin, static_cast<const char*>(from) + begin, length);
+  });
+}
+
+[[gnu::cold]] inline void window::get_blocks(rank_t rank, std::size_t offset, void* to,
+                                             std::size_t bytes) {
+  by_words(offset, bytes, [&](std::size_t begin, std::size_t length) {
+    get_block(rank, offset + begin, static_cast<char*>(to) + begin, length);
+  });
+}
+
+[[gnu::cold]] inline void window::put_by_copies(rank_t rank, std::size_t offset, const void* from,
+                                                std::size_t bytes) {
+  constexpr std::size_t piece = std::size_t{1} << 16;
+  std::vector<std::uint64_t> words(std::min(bytes, piece) / 8 + 2);
+  char* copy = reinterpret_cast<char*>(words.data()) + offset % 8;
+  for (std::size_t begin = 0; begin < bytes; begin += piece) {
+    std::size_t length = std::min(piece, bytes - begin);
+    std::memcpy(copy, static_cast<const char*>(from) + begin, length);
+    start_put(rank, offset + begin, copy, length);
+    complete_local(rank);
+  }
+}
+
+[[gnu::cold]] inline void window::get_by_copies(rank_t rank, std::size_t offset, void* to,
+                                                std::size_t bytes) {
+  constexpr std::size_t piece = std::size_t{1} << 16;
+  std::vector<std::uint64_t> words(std::min(bytes, piece) / 8 + 2);
+  char* copy = reinterpret_cast<char*>(words.data()) + offset % 8;
+  for (std::size_t begin = 0; begin < bytes; begin += piece) {
+    std::size_t length = std::min(piece, bytes - begin);
+    get(rank, offset + begin, copy, length);
+    std::memcpy(static_cast<char*>(to) + begin, copy, length);
+  }
+}
+
+[[gnu::cold]] inline void window::empty_ring() {
+  if (crowded_) knock_dirty();
+#ifdef OPEN_MPI
+  MPI_Win_flush_all(win_);  // not local, see complete_local()
+#else
+  MPI_Win_flush_local_all(win_);
+#endif
+  slot_ = 0;
+}
+
+inline void window::knock_dirty() {
+  std::vector<MPI_Request> requests;
+  std::vector<char> answers(nprocs_);
+  for (rank_t rank = 0; rank < nprocs_; ++rank)
+    if (dirty(rank)) requests.push_back(start_knock(rank, answers[rank]));
+  for (MPI_Request& request : requests) wait_politely(request);
+}
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend
