@@ -28,7 +28,8 @@ int main(int argc, char** argv) {
     while (far::atomic_load(flag_of(mine)) == 0) std::this_thread::yield();
     mailbox got = far::get(mine);
     far::rank_t from = (me + far::nprocs() - 1) % far::nprocs();
-    far::print("rank ", me, " got ", got.letter[0], " to ", got.letter[15], " from rank ", from, "\n");
+    far::print("rank ", me, " got ", got.letter[0], " to ", got.letter[15], " from rank ", from,
+               "\n");
     return got.letter[15] == static_cast<int>(100 * from + 15) ? EXIT_SUCCESS : EXIT_FAILURE;
   });
 }

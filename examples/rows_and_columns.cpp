@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
     int row_sum = far::all_reduce(me, std::plus<>(), in_row);
     int row_of_top = far::broadcast(row, 0, in_column);
     far::print("rank ", me, " is at (", row, ", ", column, "), its row adds up to ", row_sum, "\n");
-    return row_of_top == 0 && in_row.rank() == static_cast<far::rank_t>(column) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return row_of_top == 0 && in_row.rank() == static_cast<far::rank_t>(column) ? EXIT_SUCCESS
+                                                                                : EXIT_FAILURE;
   });
 }

@@ -13,7 +13,8 @@ struct node {
 int main(int argc, char** argv) {
   return far::run(argc, argv, [] {
     constexpr int each = 100;
-    auto top = far::broadcast(far::rank() == 0 ? far::make<far::ptr<node>>() : far::ptr<far::ptr<node>>(), 0);
+    auto top = far::broadcast(
+        far::rank() == 0 ? far::make<far::ptr<node>>() : far::ptr<far::ptr<node>>(), 0);
 
     for (int i = 0; i < each; ++i) {
       auto mine = far::alloc<node>();

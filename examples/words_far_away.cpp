@@ -15,7 +15,8 @@ int main(int argc, char** argv) {
     auto slots = far::all_gather(far::alloc<far::box<std::string>>());
 
     // The box goes to the next rank's slot, and the bytes of the word to its memory.
-    far::put(slots[next], far::box<std::string>::pack_on(next, "a word from rank " + std::to_string(me)));
+    far::put(slots[next],
+             far::box<std::string>::pack_on(next, "a word from rank " + std::to_string(me)));
     far::barrier();
 
     auto box = far::get(slots[me]);

@@ -21,6 +21,7 @@ using transport = shmem_backend::backend;
 using transport = smp_backend::backend;
 #endif
 
-static_assert(backend<transport>, "the back end does not fulfil far::detail::backend (backend/concept.hpp)");
+static_assert(backend<transport>,
+              "the back end does not fulfil far::detail::backend (backend/concept.hpp)");
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND::detail

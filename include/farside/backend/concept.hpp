@@ -28,8 +28,8 @@ struct start_options {
   int* argc = nullptr;
   char*** argv = nullptr;
   thread_level threads = thread_level::single;
-  std::size_t segment = 0;  ///< bytes a rank; 0: FARSIDE_SEGMENT, or the back end's default
-  rank_t thread_rank = 0;   ///< smp: which of the ranks of this process this is
+  std::size_t segment = 0;     ///< bytes a rank; 0: FARSIDE_SEGMENT, or the back end's default
+  rank_t thread_rank = 0;      ///< smp: which of the ranks of this process this is
   void* shared_job = nullptr;  ///< smp: what the threads of one process share
 };
 
@@ -37,7 +37,8 @@ enum class atomic_op { add, bit_and, bit_or, bit_xor, min, max, swap };
 
 /// What an atomic works on: an integer of 32 or 64 bits.
 template <class T>
-concept atomic_word = std::integral<T> && !std::same_as<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8);
+concept atomic_word =
+    std::integral<T> && !std::same_as<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8);
 
 /// A handle of something begun. A request that was default-constructed is complete.
 template <class R>
@@ -90,12 +91,12 @@ concept backend =
       b.signal(rank, offset);
       { b.await(offset, word) } -> std::same_as<bool>;  ///< false: not yet, and time to look around
 
-      b.progress();     ///< whatever the transport needs to be given now and then
-      b.pause();        ///< called once a round by every wait loop: yields
+      b.progress();  ///< whatever the transport needs to be given now and then
+      b.pause();     ///< called once a round by every wait loop: yields
       { b.lost_rank() } -> std::same_as<std::int64_t>;  ///< a rank known to be dead, or -1
-      b.finish();       ///< collective end; the destructor alone must not communicate
-      b.abort(why);     ///< ends the whole job, as well as the transport can
+      b.finish();    ///< collective end; the destructor alone must not communicate
+      b.abort(why);  ///< ends the whole job, as well as the transport can
     };
 
 }  // namespace detail
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

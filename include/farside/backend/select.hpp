@@ -3,12 +3,14 @@
 #pragma once
 
 #if defined(FARSIDE_USE_SMP) + defined(FARSIDE_USE_MPI) + defined(FARSIDE_USE_SHMEM) > 1
-#error "farside: two back ends chosen at once. Link exactly one of farside::smp, farside::mpi and farside::shmem (they define FARSIDE_USE_SMP, FARSIDE_USE_MPI, FARSIDE_USE_SHMEM)."
+#error \
+    "farside: two back ends chosen at once. Link exactly one of farside::smp, farside::mpi and farside::shmem (they define FARSIDE_USE_SMP, FARSIDE_USE_MPI, FARSIDE_USE_SHMEM)."
 #endif
 
 #if defined(FARSIDE_USE_MPI)
 #if !__has_include(<mpi.h>)
-#error "farside: FARSIDE_USE_MPI is set but there is no <mpi.h>. Link farside::mpi, or compile with an MPI's mpicxx."
+#error \
+    "farside: FARSIDE_USE_MPI is set but there is no <mpi.h>. Link farside::mpi, or compile with an MPI's mpicxx."
 #endif
 #define FARSIDE_BACKEND_NAME mpi
 #define FARSIDE_BACKEND_NUMBER 2
@@ -24,7 +26,8 @@
 #endif
 #elif defined(FARSIDE_USE_SHMEM)
 #if !__has_include(<shmem.h>)
-#error "farside: FARSIDE_USE_SHMEM is set but there is no <shmem.h>. Link farside::shmem, or compile with oshc++."
+#error \
+    "farside: FARSIDE_USE_SHMEM is set but there is no <shmem.h>. Link farside::shmem, or compile with oshc++."
 #endif
 #define FARSIDE_BACKEND_NAME shmem
 #define FARSIDE_BACKEND_NUMBER 3

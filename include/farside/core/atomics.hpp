@@ -19,9 +19,9 @@ template <class T>
 concept word_sized = std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
 
 template <class T>
-using word_of = std::conditional_t<
-    atomic_word<T>, T,
-    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
+using word_of =
+    std::conditional_t<atomic_word<T>, T,
+                       std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
 
 template <class T>
 constexpr void require_atomic_integer() {
@@ -42,7 +42,8 @@ template <atomic_op Op, class T>
 inline T fetch_op(ptr<T> at, T value) {
   return perform(operation::atomic, at.rank(), sizeof(T), [&](context& c) {
     check_access(c, "atomic", at, 1);
-    return std::bit_cast<T>(c.link.template fetch_op<Op>(at.rank(), at.offset(), std::bit_cast<word_of<T>>(value)));
+    return std::bit_cast<T>(
+        c.link.template fetch_op<Op>(at.rank(), at.offset(), std::bit_cast<word_of<T>>(value)));
   });
 }
 
@@ -61,7 +62,8 @@ future<T> async_fetch_op(ptr<T> at, T value) {
   return as_type<T>(perform(operation::atomic, at.rank(), sizeof(T), [&](context& c) {
     check_access(c, "atomic", at, 1);
     return in_flight<word>(c, [&](word& old) {
-      return c.link.template async_fetch_op<Op>(at.rank(), at.offset(), std::bit_cast<word>(value), old);
+      return c.link.template async_fetch_op<Op>(at.rank(), at.offset(), std::bit_cast<word>(value),
+                                                old);
     });
   }));
 }
@@ -69,16 +71,16 @@ future<T> async_fetch_op(ptr<T> at, T value) {
 }  // namespace detail
 
 // One definition a name: the blocking form and its async_ twin.
-#define FARSIDE_FETCH_OP(name, op, require)                                  \
-  template <class T>                                                         \
-  inline T name(ptr<T> at, std::type_identity_t<T> value) {                  \
-    detail::require<T>();                                                    \
-    return detail::fetch_op<detail::atomic_op::op>(at, value);               \
-  }                                                                          \
-  template <class T>                                                         \
-  inline future<T> async_##name(ptr<T> at, std::type_identity_t<T> value) {  \
-    detail::require<T>();                                                    \
-    return detail::async_fetch_op<detail::atomic_op::op>(at, value);         \
+#define FARSIDE_FETCH_OP(name, op, require)                                 \
+  template <class T>                                                        \
+  inline T name(ptr<T> at, std::type_identity_t<T> value) {                 \
+    detail::require<T>();                                                   \
+    return detail::fetch_op<detail::atomic_op::op>(at, value);              \
+  }                                                                         \
+  template <class T>                                                        \
+  inline future<T> async_##name(ptr<T> at, std::type_identity_t<T> value) { \
+    detail::require<T>();                                                   \
+    return detail::async_fetch_op<detail::atomic_op::op>(at, value);        \
   }
 
 FARSIDE_FETCH_OP(fetch_add, add, require_atomic_integer)
@@ -105,13 +107,14 @@ inline future<T> async_fetch_sub(ptr<T> at, std::type_identity_t<T> value) {
 /// Writes `desired` if the word holds `expected` (compared by its bytes). Returns what it held:
 /// it has been written exactly if that is `expected`.
 template <class T>
-inline T compare_swap(ptr<T> at, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
+inline T compare_swap(ptr<T> at, std::type_identity_t<T> expected,
+                      std::type_identity_t<T> desired) {
   detail::require_word<T>();
   using word = detail::word_of<T>;
   return detail::perform(operation::atomic, at.rank(), sizeof(T), [&](detail::context& c) {
     detail::check_access(c, "compare_swap", at, 1);
-    return std::bit_cast<T>(c.link.compare_swap(at.rank(), at.offset(), std::bit_cast<word>(expected),
-                                                std::bit_cast<word>(desired)));
+    return std::bit_cast<T>(c.link.compare_swap(
+        at.rank(), at.offset(), std::bit_cast<word>(expected), std::bit_cast<word>(desired)));
   });
 }
 
@@ -148,4 +151,4 @@ inline void atomic_store(ptr<T> at, std::type_identity_t<T> value) {
   swap(at, value);
 }
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

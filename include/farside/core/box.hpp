@@ -82,4 +82,4 @@ class box {
   form form_;
 };
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

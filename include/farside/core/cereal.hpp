@@ -5,7 +5,8 @@
 #include <farside/core/serialization.hpp>
 
 #if !__has_include(<cereal/cereal.hpp>)
-#error "farside: <farside/core/cereal.hpp> needs cereal's headers (Debian: apt-get install libcereal-dev)."
+#error \
+    "farside: <farside/core/cereal.hpp> needs cereal's headers (Debian: apt-get install libcereal-dev)."
 #endif
 #include <cereal/archives/binary.hpp>
 #include <cereal/cereal.hpp>
@@ -34,14 +35,15 @@ struct read_buffer : std::streambuf {
   reader& in;
   explicit read_buffer(reader& from) : in(from) {}
   std::streamsize xsgetn(char* to, std::streamsize n) override {
-    std::memcpy(to, in.bytes(static_cast<std::size_t>(n)), static_cast<std::size_t>(n));
+    if (n != 0) std::memcpy(to, in.bytes(static_cast<std::size_t>(n)), static_cast<std::size_t>(n));
     return n;
   }
 };
 
 template <class T>
-concept has_cereal = cereal::traits::is_output_serializable<T, cereal::BinaryOutputArchive>::value &&
-                     cereal::traits::is_input_serializable<T, cereal::BinaryInputArchive>::value;
+concept has_cereal =
+    cereal::traits::is_output_serializable<T, cereal::BinaryOutputArchive>::value &&
+    cereal::traits::is_input_serializable<T, cereal::BinaryInputArchive>::value;
 
 }  // namespace detail
 
@@ -64,4 +66,4 @@ struct serializer<T> {
   }
 };
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

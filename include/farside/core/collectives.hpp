@@ -11,8 +11,10 @@
 #include <farside/core/team.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,22 +41,33 @@ inline void require_root(const team& over, const char* name, rank_t root) {
     raise(name, ": root ", root, " is not in a team of ", over.size(), " members.");
 }
 
+template <class T>
+T from_memory(const void* at) {
+  struct alignas(T) bytes {
+    std::byte data[sizeof(T)];
+  } copy;
+  std::memcpy(&copy, at, sizeof(T));
+  return std::bit_cast<T>(copy);
+}
+
 /// Every collective goes through here: counted, named for the board, agreement checked.
 template <class Work>
-auto collectively(const team& over, const char* name, std::size_t element, std::size_t count, rank_t root,
-                  Work work) {
+auto collectively(const team& over, const char* name, std::size_t element, std::size_t count,
+                  rank_t root, Work work) {
   team_members& t = over.members();
-  return perform(operation::collective, 0, element * count, [&](context& c) {
-    c.slot->collectives.fetch_add(1, std::memory_order_relaxed);
-    t.phase = job::waiting::collective;
-    check_agreement(c, t, name, element, count, root);
-    return work(c, t);
-  });
+  context& c = here();
+  std::optional<timed> clock;
+  if (c.counts) clock.emplace(c, operation::collective, 0, element * count);
+  c.slot->collectives.fetch_add(1, std::memory_order_relaxed);
+  t.phase = job::waiting::collective;
+  check_agreement(c, t, name, element, count, root);
+  return work(c, t);
 }
 
 /// Serialized objects of all members, in order; only where `receive`.
 inline std::vector<std::vector<std::byte>> gather_blobs(context& c, team_members& t,
-                                                        const std::vector<std::byte>& mine, bool receive) {
+                                                        const std::vector<std::byte>& mine,
+                                                        bool receive) {
   std::uint64_t size = mine.size();
   std::vector<std::uint64_t> sizes(t.size());
   all_gather_bytes(c, t, &size, sizes.data(), sizeof size);
@@ -76,82 +89,17 @@ std::vector<T> unpack_all(const std::vector<std::vector<std::byte>>& blobs) {
   return result;
 }
 
-/// In place over the tree, `n * sizeof(T) <= slot_bytes`; the result is everywhere.
+/// An operator on T as one on bytes. The bytes need not be aligned for T.
 template <class T, class Op>
-void all_reduce_small(context& c, team_members& t, T* values, std::size_t n, Op& op) {
-  wave_up(c, t, values, n * sizeof(T), [&](rank_t, const void* bytes) {
-    auto* theirs = static_cast<const T*>(bytes);
-    for (std::size_t i = 0; i < n; ++i) values[i] = op(values[i], theirs[i]);
-  });
-  wave_down(c, t, values, n * sizeof(T), [&](rank_t) { return values; });
-}
-
-/// Large: each member folds one slice of every piece, then all collect the slices. The input lies
-/// in stage 0 and the folded slices in stage 1; the second synchronisation of a piece lets stage 0
-/// be written again, the first one of the next piece stage 1.
-template <class T, class Op>
-void all_reduce_large(context& c, team_members& t, T* values, std::size_t n, Op& op) {
-  std::size_t slice = t.layout.stage_bytes / t.size() / sizeof(T);
-  std::size_t piece = slice * t.size();
-  std::size_t input = t.layout.stage(0), folded = t.layout.stage(1);
-  auto sum = std::make_unique<T[]>(slice), theirs = std::make_unique<T[]>(slice);  // std::vector<bool> would not do
-  synchronize(c, t);  // an earlier collective may still be read from the stages
-  for (std::size_t done = 0; done < n; done += piece) {
-    std::size_t now = std::min(piece, n - done);
-    auto begin = [&](rank_t member) { return std::min(now, member * slice); };
-    auto length = [&](rank_t member) { return std::min(now, (member + 1) * slice) - begin(member); };
-    put_own(c, t, input, values + done, now * sizeof(T));
-    synchronize(c, t);
-    std::size_t mine = length(t.me);
-    for (rank_t i = 0; i < t.size(); ++i) {  // in the members' order
-      get_from(c, t, i, input + begin(t.me) * sizeof(T), (i == 0 ? sum : theirs).get(), mine * sizeof(T));
-      for (std::size_t k = 0; i != 0 && k < mine; ++k) sum[k] = op(sum[k], theirs[k]);
+auto fold_with(Op& op) {
+  return [&op](void* left, const void* right, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      auto* to = static_cast<std::byte*>(left) + i * sizeof(T);
+      T a = from_memory<T>(to);
+      a = op(a, from_memory<T>(static_cast<const std::byte*>(right) + i * sizeof(T)));
+      std::memcpy(to, &a, sizeof(T));
     }
-    if (mine != 0) put_own(c, t, folded + begin(t.me) * sizeof(T), sum.get(), mine * sizeof(T));
-    synchronize(c, t);
-    for (rank_t i = 0; i < t.size(); ++i)
-      get_from(c, t, i, folded + begin(i) * sizeof(T), values + done + begin(i), length(i) * sizeof(T));
-  }
-  synchronize(c, t);
-}
-
-template <class T, class Op>
-void all_reduce_bytes(context& c, team_members& t, T* values, std::size_t n, Op& op) {
-  if (t.size() == 1 || n == 0) return;
-  if (n * sizeof(T) <= slot_bytes) return all_reduce_small(c, t, values, n, op);
-  if (t.layout.stage_bytes / t.size() >= sizeof(T)) return all_reduce_large(c, t, values, n, op);
-  auto all = std::make_unique<T[]>(t.size());  // elements too large for a slice: one at a time
-  for (std::size_t k = 0; k < n; ++k) {
-    all_gather_bytes(c, t, values + k, all.get(), sizeof(T));
-    values[k] = all[0];
-    for (rank_t i = 1; i < t.size(); ++i) values[k] = op(values[k], all[i]);
-  }
-}
-
-/// Folds in order what lies before this member into `before` (false: nothing lies before).
-template <class T, class Op>
-bool scan_small(context& c, team_members& t, const T& mine, T& before, Op& op) {
-  struct message {
-    T value;
-    bool any;
   };
-  message range{mine, true}, prefix{mine, false};
-  std::vector<T> upto;  // this member's range before each child, from its own value on
-  wave_up(c, t, &range, sizeof range, [&](rank_t, const void* bytes) {
-    message theirs;
-    std::memcpy(&theirs, bytes, sizeof theirs);
-    upto.push_back(range.value);
-    range.value = op(range.value, theirs.value);
-  });
-  std::size_t next = 0;
-  message down{mine, true};
-  wave_down(c, t, &prefix, sizeof prefix, [&](rank_t) {
-    down.value = prefix.any ? op(prefix.value, upto[next]) : upto[next];
-    ++next;
-    return static_cast<const void*>(&down);
-  });
-  before = prefix.value;
-  return prefix.any;
 }
 
 }  // namespace detail
@@ -195,17 +143,19 @@ template <class T, class Op = std::plus<>>
 T all_reduce(T value, Op op = {}, const team& over = world()) {
   detail::require_serializable<T>();
   if constexpr (detail::plain<T>) {
-    return detail::collectively(over, "all_reduce", sizeof(T), 1, job::no_rank, [&](auto& c, auto& t) {
-      detail::all_reduce_bytes(c, t, &value, 1, op);
-      return value;
-    });
+    return detail::collectively(
+        over, "all_reduce", sizeof(T), 1, job::no_rank, [&](auto& c, auto& t) {
+          detail::all_reduce_bytes(c, t, &value, 1, sizeof(T), detail::fold_with<T>(op));
+          return value;
+        });
   } else {
-    return detail::collectively(over, "all_reduce of objects", 0, 1, job::no_rank, [&](auto& c, auto& t) {
-      auto all = detail::unpack_all<T>(detail::gather_blobs(c, t, to_bytes(value), true));
-      T result = std::move(all[0]);
-      for (std::size_t i = 1; i < all.size(); ++i) result = op(std::move(result), all[i]);
-      return result;
-    });
+    return detail::collectively(
+        over, "all_reduce of objects", 0, 1, job::no_rank, [&](auto& c, auto& t) {
+          auto all = detail::unpack_all<T>(detail::gather_blobs(c, t, to_bytes(value), true));
+          T result = std::move(all[0]);
+          for (std::size_t i = 1; i < all.size(); ++i) result = op(std::move(result), all[i]);
+          return result;
+        });
   }
 }
 
@@ -213,9 +163,11 @@ T all_reduce(T value, Op op = {}, const team& over = world()) {
 template <class T, class Op = std::plus<>>
 void all_reduce(std::span<T> values, Op op = {}, const team& over = world()) {
   detail::require_transferable<T>();
-  detail::collectively(over, "all_reduce", sizeof(T), values.size(), job::no_rank, [&](auto& c, auto& t) {
-    detail::all_reduce_bytes(c, t, values.data(), values.size(), op);
-  });
+  detail::collectively(over, "all_reduce", sizeof(T), values.size(), job::no_rank,
+                       [&](auto& c, auto& t) {
+                         detail::all_reduce_bytes(c, t, values.data(), values.size(), sizeof(T),
+                                                  detail::fold_with<T>(op));
+                       });
 }
 
 /// Like all_reduce; the result is the root's alone, others get a value-initialised T.
@@ -231,15 +183,17 @@ template <class T>
 std::vector<T> all_gather(const T& value, const team& over = world()) {
   detail::require_serializable<T>();
   if constexpr (detail::plain<T> && !std::same_as<T, bool>) {
-    return detail::collectively(over, "all_gather", sizeof(T), 1, job::no_rank, [&](auto& c, auto& t) {
-      std::vector<T> all(t.size());
-      detail::all_gather_bytes(c, t, &value, all.data(), sizeof(T));
-      return all;
-    });
+    return detail::collectively(over, "all_gather", sizeof(T), 1, job::no_rank,
+                                [&](auto& c, auto& t) {
+                                  std::vector<T> all(t.size());
+                                  detail::all_gather_bytes(c, t, &value, all.data(), sizeof(T));
+                                  return all;
+                                });
   } else {
-    return detail::collectively(over, "all_gather of objects", 0, 1, job::no_rank, [&](auto& c, auto& t) {
-      return detail::unpack_all<T>(detail::gather_blobs(c, t, to_bytes(value), true));
-    });
+    return detail::collectively(
+        over, "all_gather of objects", 0, 1, job::no_rank, [&](auto& c, auto& t) {
+          return detail::unpack_all<T>(detail::gather_blobs(c, t, to_bytes(value), true));
+        });
   }
 }
 
@@ -277,11 +231,12 @@ std::vector<T> gather(const T& value, rank_t root, const team& over = world()) {
 template <class T, class Op = std::plus<>>
 T scan(T value, Op op = {}, const team& over = world()) {
   detail::require_serializable<T>();
-  if constexpr (detail::plain<T> && sizeof(T) + alignof(T) <= detail::slot_bytes) {
+  if constexpr (detail::plain<T> && sizeof(T) < detail::slot_bytes) {
     return detail::collectively(over, "scan", sizeof(T), 1, job::no_rank, [&](auto& c, auto& t) {
       if (t.size() == 1) return value;
       T before = value;
-      return detail::scan_small(c, t, value, before, op) ? T(op(before, value)) : value;
+      bool any = detail::scan_small(c, t, &value, &before, sizeof(T), detail::fold_with<T>(op));
+      return any ? T(op(before, value)) : value;
     });
   } else {
     return detail::collectively(over, "scan of objects", 0, 1, job::no_rank, [&](auto& c, auto& t) {
@@ -296,11 +251,14 @@ T scan(T value, Op op = {}, const team& over = world()) {
 /// Exclusive scan: op over the values of the members before this one; `first` at member 0.
 template <class T, class Op = std::plus<>>
 T exclusive_scan(T value, T first = T(), Op op = {}, const team& over = world()) {
-  if constexpr (detail::plain<T> && sizeof(T) + alignof(T) <= detail::slot_bytes) {
-    return detail::collectively(over, "exclusive_scan", sizeof(T), 1, job::no_rank, [&](auto& c, auto& t) {
-      T before = value;
-      return t.size() > 1 && detail::scan_small(c, t, value, before, op) ? before : first;
-    });
+  if constexpr (detail::plain<T> && sizeof(T) < detail::slot_bytes) {
+    return detail::collectively(
+        over, "exclusive_scan", sizeof(T), 1, job::no_rank, [&](auto& c, auto& t) {
+          T before = value;
+          bool any = t.size() > 1 &&
+                     detail::scan_small(c, t, &value, &before, sizeof(T), detail::fold_with<T>(op));
+          return any ? before : first;
+        });
   } else {
     auto inclusive = all_gather(scan(std::move(value), op, over), over);
     return over.rank() == 0 ? first : inclusive[over.rank() - 1];
@@ -312,42 +270,45 @@ template <class T>
 std::vector<T> all_to_all(const std::vector<T>& values, const team& over = world()) {
   detail::require_serializable<T>();
   if (values.size() != over.size())
-    detail::raise("all_to_all needs one value for each of the ", over.size(), " members, not ", values.size(), ".");
-  return detail::collectively(over, "all_to_all", sizeof(T), 1, job::no_rank, [&](auto& c, auto& t) {
-    auto exchange_words = [&](std::span<const std::uint64_t> out) {
-      std::vector<std::uint64_t> in(t.size()), sizes(t.size(), 8);
-      std::vector<const std::byte*> from(t.size());
-      std::vector<std::byte*> to(t.size());
-      for (rank_t i = 0; i < t.size(); ++i) {
-        from[i] = reinterpret_cast<const std::byte*>(&out[i]);
-        to[i] = reinterpret_cast<std::byte*>(&in[i]);
-      }
-      detail::all_to_all_bytes(c, t, from, sizes, to, sizes, 8);
-      return in;
-    };
-    std::vector<std::vector<std::byte>> out(t.size()), in(t.size());
-    std::vector<std::uint64_t> out_sizes(t.size());
-    for (rank_t i = 0; i < t.size(); ++i) {
-      out[i] = to_bytes(values[i]);
-      out_sizes[i] = out[i].size();
-    }
-    std::vector<std::uint64_t> in_sizes = out_sizes;
-    std::uint64_t longest = *std::max_element(out_sizes.begin(), out_sizes.end());
-    if constexpr (!fixed_length<T>) {
-      in_sizes = exchange_words(out_sizes);
-      maximum op;
-      detail::all_reduce_bytes(c, t, &longest, 1, op);
-    }
-    std::vector<const std::byte*> from(t.size());
-    std::vector<std::byte*> to(t.size());
-    for (rank_t i = 0; i < t.size(); ++i) {
-      in[i].resize(in_sizes[i]);
-      from[i] = out[i].data();
-      to[i] = in[i].data();
-    }
-    detail::all_to_all_bytes(c, t, from, out_sizes, to, in_sizes, longest);
-    return detail::unpack_all<T>(in);
-  });
+    detail::raise("all_to_all needs one value for each of the ", over.size(), " members, not ",
+                  values.size(), ".");
+  return detail::collectively(
+      over, "all_to_all", sizeof(T), 1, job::no_rank, [&](auto& c, auto& t) {
+        auto exchange_words = [&](std::span<const std::uint64_t> out) {
+          std::vector<std::uint64_t> in(t.size()), sizes(t.size(), 8);
+          std::vector<const std::byte*> from(t.size());
+          std::vector<std::byte*> to(t.size());
+          for (rank_t i = 0; i < t.size(); ++i) {
+            from[i] = reinterpret_cast<const std::byte*>(&out[i]);
+            to[i] = reinterpret_cast<std::byte*>(&in[i]);
+          }
+          detail::all_to_all_bytes(c, t, from, sizes, to, sizes, 8);
+          return in;
+        };
+        std::vector<std::vector<std::byte>> out(t.size()), in(t.size());
+        std::vector<std::uint64_t> out_sizes(t.size());
+        for (rank_t i = 0; i < t.size(); ++i) {
+          out[i] = to_bytes(values[i]);
+          out_sizes[i] = out[i].size();
+        }
+        std::vector<std::uint64_t> in_sizes = out_sizes;
+        std::uint64_t longest = *std::max_element(out_sizes.begin(), out_sizes.end());
+        if constexpr (!fixed_length<T>) {
+          in_sizes = exchange_words(out_sizes);
+          maximum op;
+          detail::all_reduce_bytes(c, t, &longest, 1, sizeof longest,
+                                   detail::fold_with<std::uint64_t>(op));
+        }
+        std::vector<const std::byte*> from(t.size());
+        std::vector<std::byte*> to(t.size());
+        for (rank_t i = 0; i < t.size(); ++i) {
+          in[i].resize(in_sizes[i]);
+          from[i] = out[i].data();
+          to[i] = in[i].data();
+        }
+        detail::all_to_all_bytes(c, t, from, out_sizes, to, in_sizes, longest);
+        return detail::unpack_all<T>(in);
+      });
 }
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

@@ -47,7 +47,7 @@ struct context {
   explicit context(thread_level level, const Start&... start);
 
   transport link;                      ///< the back end
-  bool watched = false;                ///< operations are counted, or may wait
+  bool waits_in_calls = false;         ///< a call may wait for its target to make progress
   std::unique_ptr<statistics> counts;  ///< null while nobody counts
   job::slot* slot;                     ///< this rank's slot on the board, or `private_slot`
   thread_level threads;
@@ -59,6 +59,7 @@ struct context {
   job::slot private_slot{};
   std::string stats_target;  ///< FARSIDE_STATS
   bool ended = false;
+  bool bereaved = false;  ///< fails only because another rank has died: not the first cause
 
   void progress();
 
@@ -75,14 +76,14 @@ inline std::atomic<context*> process_context{nullptr};
 [[gnu::cold, gnu::noinline]] inline context& find_context() {
   context* shared = process_context.load(std::memory_order_acquire);
   if (shared == nullptr)
-    raise("the library was used where there is no far::runtime. Make one first ('far::runtime "
-          "world(argc, argv);' at the beginning of main), and use nothing of far after it has gone.");
+    raise(
+        "the library was used where there is no far::runtime. Make one first ('far::runtime "
+        "world(argc, argv);' at the beginning of main), and use nothing of far after it has gone.");
   if (shared->threads != thread_level::multiple)
     raise("a second thread of rank ", shared->link.rank(),
           " used the library, but its runtime was made for one thread. Ask for more: "
           "far::runtime world(argc, argv, {.threads = far::thread_level::multiple});");
-  current = shared;
-  return *shared;
+  return *shared;  // not kept in `current`: this thread may outlive the runtime
 }
 
 /// The context of the calling thread's rank.
@@ -110,25 +111,16 @@ class waits {
   job::waiting outer_;
 };
 
-/// Watches one operation, as long as it lives: tells the board if it might wait, counts and times
-/// it if somebody counts.
-class watch {
+/// Counts and times one operation, as long as it lives.
+class timed {
  public:
-  [[gnu::noinline]] watch(context& c, operation kind, rank_t target, std::size_t bytes)
-      : c_(c), bytes_(bytes), begin_(c.counts ? job::monotonic_ns() : 0), kind_(kind), target_(target) {
-    constexpr job::waiting names[operation_kinds] = {
-        job::waiting::get,     job::waiting::put,        job::waiting::atomic, job::waiting::flush,
-        job::waiting::nothing, job::waiting::nothing, job::waiting::nothing};
-    c_.slot->waits_on.store(target, std::memory_order_relaxed);
-    c_.slot->waits_since.store(begin_, std::memory_order_relaxed);  // 0: not known
-    c_.slot->waits_for.store(names[static_cast<std::size_t>(kind)], std::memory_order_relaxed);
-  }
-  [[gnu::noinline]] ~watch() {
-    c_.slot->waits_for.store(job::waiting::nothing, std::memory_order_relaxed);
+  [[gnu::noinline]] timed(context& c, operation kind, rank_t target, std::size_t bytes)
+      : c_(c), bytes_(bytes), begin_(job::monotonic_ns()), kind_(kind), target_(target) {}
+  [[gnu::noinline]] ~timed() {
     std::lock_guard lock(c_.mutex);
     if (c_.counts) c_.counts->add(kind_, target_, bytes_, job::monotonic_ns() - begin_);
   }
-  watch(const watch&) = delete;
+  timed(const timed&) = delete;
 
  private:
   context& c_;
@@ -138,16 +130,52 @@ class watch {
   rank_t target_;
 };
 
-/// Every far operation goes through here: finds the context, watches if need be, works. Forced
-/// inline, so that what `work` captures stays in registers.
+/// Tells the board, as long as it lives, that this rank may be waiting in a call of its transport.
+/// Three stores, as an atomic between two ranks of one node takes no more than 50 ns.
+class notice {
+ public:
+  notice(context& c, operation kind, rank_t target)
+      : slot_(c.waits_in_calls && kind != operation::put ? c.slot : nullptr) {
+    if (slot_ == nullptr) return;
+    constexpr job::waiting names[operation_kinds] = {
+        job::waiting::get,     job::waiting::put,     job::waiting::atomic, job::waiting::flush,
+        job::waiting::nothing, job::waiting::nothing, job::waiting::nothing};
+    slot_->waits_on.store(target, std::memory_order_relaxed);
+    slot_->waits_since.store(0, std::memory_order_relaxed);  // not known
+    slot_->waits_for.store(names[static_cast<std::size_t>(kind)], std::memory_order_relaxed);
+  }
+  ~notice() {
+    if (slot_ != nullptr) slot_->waits_for.store(job::waiting::nothing, std::memory_order_relaxed);
+  }
+  notice(const notice&) = delete;
+
+ private:
+  job::slot* slot_;
+};
+
+/// Whether a back end is known, at compile time, to wait for nobody in its calls.
+template <class B>
+inline constexpr bool never_waits = false;
+template <class B>
+  requires(B::async_progress())
+inline constexpr bool never_waits<B> = true;
+
+/// Every far operation goes through here: finds the context, counts if somebody counts, works.
+/// Forced inline, so that what `work` captures stays in registers.
 template <class Work>
-[[gnu::always_inline]] inline auto perform(operation kind, rank_t target, std::size_t bytes, Work&& work) {
+[[gnu::always_inline]] inline auto perform(operation kind, rank_t target, std::size_t bytes,
+                                           Work&& work) {
   context& c = here();
-  if (c.watched) [[unlikely]] {
-    watch until_return(c, kind, target, bytes);
+  if (c.counts) [[unlikely]] {
+    timed until_return(c, kind, target, bytes);
     return work(c);
   }
-  return work(c);
+  if constexpr (never_waits<transport>) {
+    return work(c);
+  } else {
+    notice until_return(c, kind, target);
+    return work(c);
+  }
 }
 
 /// Where the head of the list of blocks that other ranks have freed lies in each segment.
@@ -163,28 +191,30 @@ context::context(thread_level level, const Start&... start)
   rank_t nprocs = link.nprocs();
   std::vector<rank_t> ranks(nprocs);
   for (rank_t i = 0; i < nprocs; ++i) ranks[i] = i;
-  world = std::make_shared<team_members>(std::move(ranks), std::vector<std::size_t>(nprocs, world_block),
-                                         link.rank());
+  world = std::make_shared<team_members>(
+      std::move(ranks), std::vector<std::size_t>(nprocs, world_block), link.rank());
   std::size_t first = (world_block + world->layout.bytes() + 63) & ~std::size_t{63};
   std::size_t size = link.segment_size() & ~std::size_t{63};
   std::size_t least = first + 65536;
   if (size < least)
-    raise("a segment of ", link.segment_size(), " bytes is too small: ", nprocs, " ranks need at least ", least,
-          " bytes each (FARSIDE_SEGMENT=", (least >> 20) + 1, "M).");
+    raise("a segment of ", link.segment_size(), " bytes is too small: ", nprocs,
+          " ranks need at least ", least, " bytes each (FARSIDE_SEGMENT=", (least >> 20) + 1,
+          "M).");
   if (size > max_segment)
-    raise("a segment of ", size, " bytes is too large: far pointers address ", max_segment, " bytes a rank.");
+    raise("a segment of ", size, " bytes is too large: far pointers address ", max_segment,
+          " bytes a rank.");
   std::size_t split = (first + (size - first) / 4 * 3) & ~std::size_t{63};
-  watched = !link.coherent();  // the transport has calls to wait in
+  waits_in_calls = !link.async_progress();
   heap = local_heap(first, split);
   far_heap = remote_heap(split, size);
 }
 
 inline void context::progress() {
   link.progress();
-  if (in_flight.empty()) return;
   std::vector<std::shared_ptr<pending>> now;
   {
     std::lock_guard lock(mutex);
+    if (in_flight.empty()) return;
     now.swap(in_flight);
   }
   std::erase_if(now, [](auto& p) { return p->poll(); });  // may add to in_flight
@@ -195,10 +225,13 @@ inline void context::progress() {
 inline void context::wait_round() {
   progress();
   link.pause();
-  if (auto lost = link.lost_rank(); lost >= 0) [[unlikely]]
+  if (auto lost = link.lost_rank(); lost >= 0) [[unlikely]] {
+    bereaved = true;
+    slot->bereaved.store(1);
     raise<rank_failure>("rank ", link.rank(), " waits for ",
-                        name_of(slot->waits_for.load(std::memory_order_relaxed)), ", but rank ", lost,
-                        " has died.");
+                        name_of(slot->waits_for.load(std::memory_order_relaxed)), ", but rank ",
+                        lost, " has died.");
+  }
 }
 
 template <class T>
@@ -223,9 +256,10 @@ void check_access(const context& c, const char* what, ptr<T> p, std::size_t n) {
     else if (p.offset() % alignof(T) != 0)
       why = "the pointer is not aligned for its type";
     if (why != nullptr) [[unlikely]]
-      raise("rank ", c.link.rank(), ": ", what, " of ", n, " x ", sizeof(T), " bytes at ", p, " of ",
-            c.link.nprocs(), " ranks with segments of ", c.link.segment_size(), " bytes: ", why,
-            ". Use pointers from far::alloc, far::make or far::alloc_on, within what was allocated.");
+      raise(
+          "rank ", c.link.rank(), ": ", what, " of ", n, " x ", sizeof(T), " bytes at ", p, " of ",
+          c.link.nprocs(), " ranks with segments of ", c.link.segment_size(), " bytes: ", why,
+          ". Use pointers from far::alloc, far::make or far::alloc_on, within what was allocated.");
   }
   if (p.offset() % alignof(T) != 0) __builtin_unreachable();  // far::ptr<T> is aligned for T
 }
@@ -234,7 +268,8 @@ template <class T>
 void check_arithmetic(ptr<T> from, ptr<T> to) {
   if (from.rank() != to.rank() || from.raw() >> 63 != to.raw() >> 63) [[unlikely]]
     raise("far::ptr arithmetic on ", from, " left the segment of rank ", from.rank(),
-          ". A far::ptr moves within one rank's memory; name another rank's by far::ptr(rank, offset).");
+          ". A far::ptr moves within one rank's memory; name another rank's by far::ptr(rank, "
+          "offset).");
 }
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND::detail

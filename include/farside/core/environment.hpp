@@ -115,4 +115,4 @@ inline std::size_t memory_available() {
   return std::min(meminfo("MemAvailable"), in_group);
 }
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND::detail

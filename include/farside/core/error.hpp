@@ -3,9 +3,11 @@
 
 #include <farside/backend/select.hpp>
 
-#include <sstream>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 namespace far::inline FARSIDE_BACKEND {
 
@@ -32,19 +34,44 @@ struct rank_failure : error {
 
 namespace detail {
 
-/// Joins its arguments as `std::ostream` prints them.
-template <class... Parts>
-std::string text(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+/// A piece of a message: text, a number, or what has a function to_text. Not a stream, so that a
+/// message costs the compiler little.
+struct message_part {
+  std::string text;
+
+  message_part(const char* s) : text(s) {}
+  message_part(const std::string& s) : text(s) {}
+  message_part(std::string_view s) : text(s) {}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  message_part(T number) : text(std::to_string(number)) {}
+  template <class T>
+    requires requires(const T& value) { to_text(value); }
+  message_part(const T& value) : text(to_text(value)) {}
+};
+
+inline std::string join(std::initializer_list<message_part> parts) {
+  std::string result;
+  for (const auto& part : parts) result += part.text;
+  return result;
 }
 
-/// Throws `Error` with a message of the given parts. Out of line, as it is never the fast path.
+template <class... Parts>
+std::string text(const Parts&... parts) {
+  return join({message_part(parts)...});
+}
+
+template <class Error>
+[[noreturn, gnu::cold, gnu::noinline]] void raise_joined(
+    std::initializer_list<message_part> parts) {
+  throw Error("farside: " + join(parts));
+}
+
+/// Throws `Error` with a message of the given parts.
 template <class Error = usage_error, class... Parts>
-[[noreturn, gnu::cold, gnu::noinline]] void raise(const Parts&... parts) {
-  throw Error(text("farside: ", parts...));
+[[noreturn, gnu::cold]] void raise(const Parts&... parts) {
+  raise_joined<Error>({message_part(parts)...});
 }
 
 }  // namespace detail
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

@@ -49,14 +49,14 @@ struct future_state : pending {
   std::mutex mutex;  ///< of `ready` together with `continuation`
   std::function<void()> continuation;
   transport::request request;  ///< what it waits for, if it is a far operation
-  bool has_request = false;
+  std::atomic<bool> has_request{false};
   std::atomic<bool> ready{false};
   std::atomic_flag busy = ATOMIC_FLAG_INIT;  ///< one thread at a time looks at the request
 
   bool poll() override {
     if (ready.load(std::memory_order_acquire)) return true;
     if (!has_request || busy.test_and_set(std::memory_order_acquire)) return false;
-    bool complete = request.test();
+    bool complete = has_request && request.test();  // another thread may just have been here
     if (complete) has_request = false;
     busy.clear(std::memory_order_release);
     if (complete) finish();
@@ -111,8 +111,13 @@ class [[nodiscard]] future {
   using promise_type = detail::future_promise<T>;
 
   future() = default;  ///< of nothing: only assignment and destruction make sense
-  future(future&&) = default;
-  future& operator=(future&&) = default;
+  future(future&& other) noexcept
+      : now_(std::exchange(other.now_, std::nullopt)), state_(std::move(other.state_)) {}
+  future& operator=(future&& other) noexcept {
+    now_ = std::exchange(other.now_, std::nullopt);
+    state_ = std::move(other.state_);
+    return *this;
+  }
 
   /// A future that is ready already.
   template <class... Value>
@@ -183,7 +188,8 @@ class [[nodiscard]] future {
 
   detail::future_state<T>& require() {
     if (state_ == nullptr)
-      detail::raise("this far::future holds nothing: it was moved from, or never given an operation.");
+      detail::raise(
+          "this far::future holds nothing: it was moved from, or never given an operation.");
     return *state_;
   }
 
@@ -222,7 +228,8 @@ void run_continuation(F& f, future<T>& ready, const std::shared_ptr<future_state
   try {
     using Returned = decltype(apply_value(f, ready));
     if constexpr (is_future<Returned>::value) {
-      apply_value(f, ready).finally([result](future<R> inner) { settle(std::move(inner), *result); });
+      apply_value(f, ready).finally(
+          [result](future<R> inner) { settle(std::move(inner), *result); });
     } else if constexpr (std::is_void_v<Returned>) {
       apply_value(f, ready);
       result->set({});
@@ -251,13 +258,14 @@ auto future<T>::then(Next next) {
   using Returned = decltype(detail::apply_value(next, *this));
   using R = typename detail::unwrapped<Returned>::type;
   if (now_) {  // the common case on shared memory: nothing to keep
+    future ready(std::move(*this));
     try {
       if constexpr (detail::is_future<Returned>::value)
-        return detail::apply_value(next, *this);
+        return detail::apply_value(next, ready);
       else if constexpr (std::is_void_v<R>)
-        return detail::apply_value(next, *this), future<void>::ready();
+        return detail::apply_value(next, ready), future<void>::ready();
       else
-        return future<R>::ready(detail::apply_value(next, *this));
+        return future<R>::ready(detail::apply_value(next, ready));
     } catch (...) {
       return future<R>::failed(std::current_exception());
     }
@@ -367,7 +375,9 @@ future<std::tuple<detail::held<T>...>> when_all(future<T>... parts) {
   auto all = std::make_shared<detail::when_all_state<Values>>(sizeof...(T));
   auto result = all->result;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (parts.finally([all](future<T> part) { all->arrive(std::move(part), std::get<I>(all->values)); }), ...);
+    (parts.finally(
+         [all](future<T> part) { all->arrive(std::move(part), std::get<I>(all->values)); }),
+     ...);
   }(std::index_sequence_for<T...>());
   if constexpr (sizeof...(T) == 0) result->set({});
   return future<Values>(result);
@@ -389,4 +399,4 @@ auto when_all(std::vector<future<T>> parts) {
     return future<Values>(result);
 }
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

@@ -26,13 +26,15 @@ inline void collect_freed(context& c) {
 
 [[noreturn, gnu::cold]] inline void raise_full(context& c, rank_t rank, std::size_t bytes,
                                                std::size_t free, const char* part) {
-  raise<allocation_error>(
-      "rank ", c.link.rank(), ": no room for ", bytes, " bytes (", human_size(static_cast<double>(bytes)),
-      ") in the ", part, " part of the segment of rank ", rank, ": at most ", free, " bytes (",
-      human_size(static_cast<double>(free)), ") are free in one piece, of a segment of ",
-      human_size(static_cast<double>(c.link.segment_size())),
-      ". Raise it with 'farside run --segment SIZE' or FARSIDE_SEGMENT=SIZE (a quarter of a segment "
-      "is the remote part, the rest the local part), or use more ranks.");
+  raise<allocation_error>("rank ", c.link.rank(), ": no room for ", bytes, " bytes (",
+                          human_size(static_cast<double>(bytes)), ") in the ", part,
+                          " part of the segment of rank ", rank, ": at most ", free, " bytes (",
+                          human_size(static_cast<double>(free)),
+                          ") are free in one piece, of a segment of ",
+                          human_size(static_cast<double>(c.link.segment_size())),
+                          ". Raise it with 'farside run --segment SIZE' or FARSIDE_SEGMENT=SIZE (a "
+                          "quarter of a segment "
+                          "is the remote part, the rest the local part), or use more ranks.");
 }
 
 inline std::size_t local_allocate(context& c, std::size_t bytes, std::size_t alignment) {
@@ -79,8 +81,9 @@ ptr<T> make(Args&&... args) {
 template <class T>
 ptr<T> alloc_on(rank_t rank, std::size_t n = 1) {
   detail::require_transferable<T>();
-  static_assert(alignof(T) <= detail::remote_heap::header,
-                "far::alloc_on aligns to 16 bytes: use far::alloc on the owner for larger alignment");
+  static_assert(
+      alignof(T) <= detail::remote_heap::header,
+      "far::alloc_on aligns to 16 bytes: use far::alloc on the owner for larger alignment");
   std::size_t bytes = detail::bytes_for<T>(n);
   return detail::perform(operation::allocation, rank, bytes, [&](detail::context& c) {
     if (rank >= c.link.nprocs())
@@ -156,4 +159,4 @@ ptr<T> to_far(T* at) {
   return ptr<T>(c.link.rank(), static_cast<std::size_t>(here - base));
 }
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

@@ -4,6 +4,7 @@
 #include <farside/core/collectives.hpp>
 
 #include <cstdio>
+#include <sstream>
 
 namespace far::inline FARSIDE_BACKEND {
 
@@ -11,9 +12,11 @@ namespace far::inline FARSIDE_BACKEND {
 /// arguments are joined as std::ostream prints them; a rank without arguments adds nothing.
 template <class... Parts>
 void print(const Parts&... parts) {
-  auto texts = gather(detail::text(parts...), 0);
+  std::ostringstream line;
+  static_cast<void>((line << ... << parts));
+  auto texts = gather(line.str(), 0);
   for (const auto& text : texts) std::fwrite(text.data(), 1, text.size(), stdout);
   if (!texts.empty()) std::fflush(stdout);
 }
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

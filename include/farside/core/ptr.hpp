@@ -13,9 +13,11 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <iterator>
 #include <ostream>
+#include <string>
 #include <type_traits>
 
 namespace far::inline FARSIDE_BACKEND {
@@ -129,13 +131,22 @@ constexpr ptr<U> pointer_cast(ptr<T> p) {
   return ptr<U>::from_raw(p.raw());
 }
 
+/// "rank:0xoffset", or "null".
 template <class T>
-std::ostream& operator<<(std::ostream& out, ptr<T> p) {
-  if (!p) return out << "null";
-  return out << p.rank() << ":0x" << std::hex << p.offset() << std::dec;
+std::string to_text(ptr<T> p) {
+  if (!p) return "null";
+  char text[48];
+  std::snprintf(text, sizeof text, "%u:0x%llx", p.rank(),
+                static_cast<unsigned long long>(p.offset()));
+  return text;
 }
 
-}  // namespace far
+template <class T>
+std::ostream& operator<<(std::ostream& out, ptr<T> p) {
+  return out << to_text(p);
+}
+
+}  // namespace far::inline FARSIDE_BACKEND
 
 template <class T>
 struct std::hash<far::ptr<T>> {

@@ -32,10 +32,18 @@ class ref {
   ptr<T> operator&() const { return where_; }
 
   // Read, change, write: 1 get + 1 put, not atomic (see far::fetch_add for that).
-  const ref& operator+=(const value_type& v) const { return *this = static_cast<value_type>(*this) + v; }
-  const ref& operator-=(const value_type& v) const { return *this = static_cast<value_type>(*this) - v; }
-  const ref& operator*=(const value_type& v) const { return *this = static_cast<value_type>(*this) * v; }
-  const ref& operator/=(const value_type& v) const { return *this = static_cast<value_type>(*this) / v; }
+  const ref& operator+=(const value_type& v) const {
+    return *this = static_cast<value_type>(*this) + v;
+  }
+  const ref& operator-=(const value_type& v) const {
+    return *this = static_cast<value_type>(*this) - v;
+  }
+  const ref& operator*=(const value_type& v) const {
+    return *this = static_cast<value_type>(*this) * v;
+  }
+  const ref& operator/=(const value_type& v) const {
+    return *this = static_cast<value_type>(*this) / v;
+  }
 
   friend void swap(ref a, ref b) {
     value_type kept = a;
@@ -53,4 +61,4 @@ ref<T> dereference(ptr<T> p) {
   return ref<T>(p);
 }
 }  // namespace detail
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

@@ -38,6 +38,7 @@ void get(ptr<T> from, std::remove_const_t<T>* to, std::size_t n) {
 /// Reads `n` objects. One-sided; complete on return. 1 get.
 template <class T>
 std::vector<std::remove_const_t<T>> get(ptr<T> from, std::size_t n) {
+  detail::check_access(detail::here(), "get", from, n);  // before so much memory is asked for
   std::vector<std::remove_const_t<T>> result(n);
   get(from, result.data(), n);
   return result;
@@ -47,7 +48,8 @@ std::vector<std::remove_const_t<T>> get(ptr<T> from, std::size_t n) {
 /// flush or barrier, and not ordered with anything before. 1 put.
 template <class T>
 inline void put(ptr<T> to, const std::type_identity_t<T>& value) {
-  static_assert(!std::is_const_v<T>, "far::put through a far::ptr<const T>: the target is read-only");
+  static_assert(!std::is_const_v<T>,
+                "far::put through a far::ptr<const T>: the target is read-only");
   detail::perform(operation::put, to.rank(), sizeof(T), [&](detail::context& c) {
     detail::check_access(c, "put", to, 1);
     c.link.put(to.rank(), to.offset(), &value, sizeof(T));
@@ -57,7 +59,8 @@ inline void put(ptr<T> to, const std::type_identity_t<T>& value) {
 /// Writes `n` objects from `from`, which may be reused on return. 1 put.
 template <class T>
 void put(ptr<T> to, const std::type_identity_t<T>* from, std::size_t n) {
-  static_assert(!std::is_const_v<T>, "far::put through a far::ptr<const T>: the target is read-only");
+  static_assert(!std::is_const_v<T>,
+                "far::put through a far::ptr<const T>: the target is read-only");
   detail::perform(operation::put, to.rank(), n * sizeof(T), [&](detail::context& c) {
     detail::check_access(c, "put", to, n);
     c.link.put(to.rank(), to.offset(), from, n * sizeof(T));
@@ -130,9 +133,7 @@ future<void> async_copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t
   if (const T* source = from.local()) return async_put(to, source, n);
   if (auto* target = to.local()) return async_get(from, target, n);
   auto buffer = std::make_shared<std::vector<std::remove_const_t<T>>>(n);
-  return async_get(from, buffer->data(), n).then([buffer, to, n] {
-    put(to, buffer->data(), n);
-  });
+  return async_get(from, buffer->data(), n).then([buffer, to, n] { put(to, buffer->data(), n); });
 }
 
 /// Completes this rank's earlier puts to `rank`: whoever reads afterwards sees them. One-sided.
@@ -154,4 +155,4 @@ inline void flush() {
 /// Lets the transport and everything in flight go on; runs continuations that have become due.
 inline void progress() { detail::here().progress(); }
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

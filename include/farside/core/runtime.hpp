@@ -33,7 +33,9 @@ class runtime {
 #if defined(FARSIDE_USE_MPI)
   /// Inside a program that uses MPI: the ranks are those of `over`, in its order. MPI is neither
   /// initialised nor finalised here if the program has done so. Collective over `over`.
-  explicit runtime(MPI_Comm over, options with) { start(begin(nullptr, nullptr, with), with, over); }
+  explicit runtime(MPI_Comm over, options with) {
+    start(begin(nullptr, nullptr, with), with, over);
+  }
   explicit runtime(MPI_Comm over) : runtime(over, options()) {}
 #endif
 
@@ -42,12 +44,16 @@ class runtime {
   ~runtime();
 
   /// Says why this rank is about to fail; the launcher will name it.
-  void fail(const char* why) { context_->slot->say(why); }
+  void fail(const char* why) {
+    if (!context_->bereaved) context_->slot->say(why);
+  }
 
  private:
   template <class Body>
   friend int run_with(int argc, char** argv, Body& body, runtime::options with);
-  explicit runtime(const detail::start_options& start_with, options with) { start(start_with, with); }
+  explicit runtime(const detail::start_options& start_with, options with) {
+    start(start_with, with);
+  }
 
   static detail::start_options begin(int* argc, char*** argv, options with) {
     detail::start_options result;
@@ -69,8 +75,10 @@ class runtime {
 template <class... More>
 void runtime::start(const detail::start_options& start_with, options with, const More&... more) {
   if (detail::current != nullptr || detail::process_context.load() != nullptr)
-    detail::raise("a second far::runtime was made while the first one lives. One is enough: it serves the whole "
-                  "process.");
+    detail::raise(
+        "a second far::runtime was made while the first one lives. One is enough: it serves the "
+        "whole "
+        "process.");
   auto target = detail::setting("FARSIDE_STATS");
   if (target == "0") target.reset();
   context_ = std::make_unique<detail::context>(with.threads, start_with, more...);
@@ -93,7 +101,8 @@ inline void runtime::attach_board(detail::context& c, bool as_thread) {
   detail::install_handlers(board != nullptr);
   if (board != nullptr) {
     auto index = as_thread ? c.link.rank()
-                           : detail::integer_setting(job::slot_variable, 0, board->slots - 1).value_or(c.link.rank());
+                           : detail::integer_setting(job::slot_variable, 0, board->slots - 1)
+                                 .value_or(c.link.rank());
     c.slot = &(*board)[static_cast<std::size_t>(index)];
   }
   c.slot->rank.store(c.link.rank());
@@ -107,8 +116,8 @@ inline runtime::~runtime() {
   if (!context_) return;
   detail::context& c = *context_;
   if (std::uncaught_exceptions() > unwinding_) {
-    c.slot->say("an exception left the scope of its far::runtime");
-    c.slot->state.store(job::rank_state::failed);
+    fail("an exception left the scope of its far::runtime");
+    if (!c.bereaved) c.slot->state.store(job::rank_state::failed);
     c.ended = true;
     detail::current = nullptr;
     detail::process_context.store(nullptr);
@@ -126,7 +135,7 @@ inline runtime::~runtime() {
     c.slot->state.store(job::rank_state::finished);
     c.link.finish();
   } catch (const std::exception& e) {
-    c.slot->say(e.what());
+    fail(e.what());
     std::fprintf(stderr, "rank %u: %s\n", c.link.rank(), e.what());
     c.link.abort(e.what());
   }
@@ -186,28 +195,33 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
     return 1;
   };
 #if !defined(FARSIDE_USE_MPI) && !defined(FARSIDE_USE_SHMEM)
-  if (auto count = detail::integer_setting(job::threads_variable, 1, 1 << 19)) {
-    auto nprocs = static_cast<rank_t>(*count);
-    detail::start_options shared = runtime::begin(&argc, &argv, with);
-    detail::smp_backend::thread_job job(nprocs, shared);
-    std::vector<int> results(nprocs);
-    std::vector<std::thread> threads;
-    for (rank_t r = 0; r < nprocs; ++r)
-      threads.emplace_back([&, r] {
-        detail::start_options mine = shared;
-        mine.shared_job = &job;
-        mine.thread_rank = r;
-        results[r] = one_rank(mine);
-        if (results[r] != 0) {  // the other threads may wait for this one for ever
-          std::fflush(nullptr);
-          std::_Exit(results[r]);
-        }
-      });
-    for (auto& thread : threads) thread.join();
-    return 0;
+  try {
+    if (auto count = detail::integer_setting(job::threads_variable, 1, 1 << 19)) {
+      auto nprocs = static_cast<rank_t>(*count);
+      detail::start_options shared = runtime::begin(&argc, &argv, with);
+      detail::smp_backend::thread_job job(nprocs, shared);
+      std::vector<int> results(nprocs);
+      std::vector<std::thread> threads;
+      for (rank_t r = 0; r < nprocs; ++r)
+        threads.emplace_back([&, r] {
+          detail::start_options mine = shared;
+          mine.shared_job = &job;
+          mine.thread_rank = r;
+          results[r] = one_rank(mine);
+          if (results[r] != 0) {  // the other threads may wait for this one for ever
+            std::fflush(nullptr);
+            std::_Exit(results[r]);
+          }
+        });
+      for (auto& thread : threads) thread.join();
+      return 0;
+    }
+  } catch (const std::exception& e) {  // a setting that cannot be: ranks speak for themselves
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
   }
 #endif
   return one_rank(runtime::begin(&argc, &argv, with));
 }
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

@@ -379,7 +379,8 @@ template <class... T>
 struct serializer<std::variant<T...>> {
   using variant = std::variant<T...>;
   static void save(writer& out, const variant& v) {
-    if (v.valueless_by_exception()) detail::raise("a std::variant that holds nothing cannot be serialized.");
+    if (v.valueless_by_exception())
+      detail::raise("a std::variant that holds nothing cannot be serialized.");
     out << static_cast<std::uint32_t>(v.index());
     std::visit([&](const auto& item) { out << item; }, v);
   }
@@ -401,4 +402,4 @@ struct serializer<std::variant<T...>> {
   }
 };
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

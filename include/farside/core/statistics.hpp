@@ -77,4 +77,4 @@ struct statistics {
 };
 
 }  // namespace detail
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

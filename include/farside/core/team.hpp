@@ -42,8 +42,9 @@ class team {
 
   detail::team_members& members() const {
     if (!members_)
-      detail::raise("a collective was called on an empty far::team, of which this rank is no member. "
-                    "Call it only where 'if (team)' holds.");
+      detail::raise(
+          "a collective was called on an empty far::team, of which this rank is no member. "
+          "Call it only where 'if (team)' holds.");
     return *members_;
   }
 
@@ -117,9 +118,10 @@ inline team team::split(int colour, int key) const {
   int unwinding = std::uncaught_exceptions();
   return team(std::shared_ptr<detail::team_members>(made, [unwinding](detail::team_members* t) {
     std::unique_ptr<detail::team_members> owned(t);
-    detail::context* now = detail::current;
-    if (now == nullptr || now->ended) return;                  // its memory has gone with the runtime
-    if (std::uncaught_exceptions() > unwinding) return;        // nobody may answer any more
+    detail::context* now =
+        detail::current != nullptr ? detail::current : detail::process_context.load();
+    if (now == nullptr || now->ended) return;            // its memory has gone with the runtime
+    if (std::uncaught_exceptions() > unwinding) return;  // nobody may answer any more
     t->phase = job::waiting::collective;
     detail::synchronize(*now, *t);
     std::lock_guard lock(now->mutex);
@@ -132,7 +134,8 @@ inline team team::range(rank_t first, rank_t count, rank_t stride) const {
     detail::raise("team::range(", first, ", ", count, ", ", stride, ") reaches beyond the ", size(),
                   " members of the team.");
   rank_t me = rank();
-  bool in = count != 0 && me >= first && (me - first) % stride == 0 && (me - first) / stride < count;
+  bool in =
+      count != 0 && me >= first && (me - first) % stride == 0 && (me - first) / stride < count;
   return split(in ? 0 : -1, static_cast<int>(me));
 }
 
@@ -142,7 +145,8 @@ inline team team::list(const std::vector<rank_t>& positions) const {
   int key = -1;
   for (std::size_t i = 0; i < positions.size(); ++i) {
     if (positions[i] >= size())
-      detail::raise("team::list: position ", positions[i], " is not in a team of ", size(), " members.");
+      detail::raise("team::list: position ", positions[i], " is not in a team of ", size(),
+                    " members.");
     if (named[positions[i]]) detail::raise("team::list names position ", positions[i], " twice.");
     named[positions[i]] = true;
     if (positions[i] == rank()) key = static_cast<int>(i);
@@ -150,4 +154,4 @@ inline team team::list(const std::vector<rank_t>& positions) const {
   return split(key >= 0 ? 0 : -1, key);
 }
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND

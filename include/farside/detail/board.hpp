@@ -82,7 +82,8 @@ struct alignas(64) slot {
   std::atomic<std::uint32_t> reaped;         ///< 1 once wait_status is valid
   std::atomic<std::uint32_t> wait_status;    ///< as waitpid() gave it
   std::atomic<std::uint32_t> message_ready;  ///< 1 once `message` is complete
-  char message[448];                         ///< why the rank failed, in its own words
+  std::atomic<std::uint32_t> bereaved;       ///< 1: ends only because another rank has died
+  char message[444];                         ///< why the rank failed, in its own words
 
   void say(const char* text) {
     if (message_ready.load(std::memory_order_acquire)) return;  // the first cause counts
@@ -115,7 +116,8 @@ struct alignas(64) board {
   static board* map(int fd) {
     off_t size = lseek(fd, 0, SEEK_END);
     if (size < static_cast<off_t>(sizeof(board))) return nullptr;
-    void* at = mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void* at =
+        mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED) return nullptr;
     auto* result = static_cast<board*>(at);
     return result->magic == board_magic ? result : nullptr;

@@ -26,7 +26,7 @@ namespace far::inline FARSIDE_BACKEND::detail {
     }
   }
   if (current != nullptr) {
-    current->slot->say(why.c_str());
+    if (!current->bereaved) current->slot->say(why.c_str());
     std::fprintf(stderr, "rank %u: uncaught exception: %s\n", current->link.rank(), why.c_str());
   } else {
     std::fprintf(stderr, "uncaught exception: %s\n", why.c_str());
@@ -40,7 +40,10 @@ inline void on_quit(int) {
   void* frames[64];
   int n = backtrace(frames, 64);
   char head[64];
-  int length = std::snprintf(head, sizeof head, "stack of pid %d:\n", static_cast<int>(getpid()));
+  int length =
+      current == nullptr
+          ? std::snprintf(head, sizeof head, "stack of pid %d:\n", static_cast<int>(getpid()))
+          : std::snprintf(head, sizeof head, "stack of rank %u:\n", current->link.rank());
   if (write(2, head, static_cast<std::size_t>(length)) < 0) return;
   backtrace_symbols_fd(frames, n, 2);
 }
@@ -51,7 +54,8 @@ inline void install_handlers(bool launched) {
   std::call_once(handlers_installed, [launched] {
     std::set_terminate(on_terminate);
     struct sigaction now;
-    if (launched && sigaction(SIGQUIT, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) {
+    if (launched && sigaction(SIGQUIT, nullptr, &now) == 0 &&
+        (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN)) {
       void* frame;
       backtrace(&frame, 1);
       struct sigaction ours = {};
@@ -62,4 +66,4 @@ inline void install_handlers(bool launched) {
   });
 }
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND::detail

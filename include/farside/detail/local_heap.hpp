@@ -22,7 +22,8 @@ class local_heap {
     if (begin < end) add_free(begin, end - begin);
   }
 
-  /// Offset of a block of `bytes`, aligned to `alignment` (a power of two); nothing if there is no room.
+  /// Offset of a block of `bytes`, aligned to `alignment` (a power of two); nothing if there is no
+  /// room.
   std::optional<std::size_t> allocate(std::size_t bytes, std::size_t alignment) {
     bytes = round_up(bytes == 0 ? 1 : bytes, unit);
     if (alignment < unit) alignment = unit;
@@ -90,4 +91,4 @@ class local_heap {
   std::size_t in_use_ = 0;
 };
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND::detail

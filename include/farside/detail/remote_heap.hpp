@@ -15,8 +15,11 @@
 //                and 1 swap to write the class
 //   deallocate:  1 swap of the class, 1 load of the head, 1 swap of `next`, 1 compare-and-swap
 //
+// When nothing is untouched any more, a block of a larger class is cut: what is left of it goes to
+// the lists of the largest classes that fit, 1 atomic load, 1 swap and 1 compare-and-swap a piece.
+// Blocks are never joined again.
+//
 // Invariant: a block is in at most one of: a free list, a user's hands, the untouched part.
-// A block popped from a larger class's list keeps its own class and returns to its own list.
 #pragma once
 
 #include <farside/backend/backend.hpp>
@@ -48,7 +51,11 @@ class remote_heap {
     if (auto block = pop(link, rank, wanted)) return *block + header;
     if (auto block = take_fresh(link, rank, wanted)) return *block + header;
     for (unsigned larger = wanted + 1; larger < classes; ++larger)
-      if (auto block = pop(link, rank, larger)) return *block + header;
+      if (auto block = pop(link, rank, larger)) {
+        mark_allocated(link, rank, *block, wanted);
+        give_rest(link, rank, *block + class_size(wanted), class_size(larger) - class_size(wanted));
+        return *block + header;
+      }
     return std::nullopt;
   }
 
@@ -113,6 +120,17 @@ class remote_heap {
     }
   }
 
+  /// Makes free blocks of [begin, begin + bytes), which nobody else knows of; 16 bytes may be lost.
+  void give_rest(transport& link, rank_t rank, std::size_t begin, std::size_t bytes) const {
+    while (bytes >= class_size(0)) {
+      unsigned index = class_of(bytes);
+      if (class_size(index) > bytes) --index;
+      push(link, rank, index, begin);
+      begin += class_size(index);
+      bytes -= class_size(index);
+    }
+  }
+
   std::optional<std::size_t> take_fresh(transport& link, rank_t rank, unsigned index) const {
     std::size_t size = class_size(index);
     std::uint64_t used = link.atomic_load<std::uint64_t>(rank, begin_);
@@ -136,4 +154,4 @@ class remote_heap {
   std::size_t end_ = 0;
 };
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND::detail

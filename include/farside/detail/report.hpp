@@ -9,7 +9,7 @@
 namespace far::inline FARSIDE_BACKEND::detail {
 
 struct job_statistics {
-  std::vector<operation_totals> ranks;             ///< by rank
+  std::vector<operation_totals> ranks;               ///< by rank
   std::vector<std::vector<std::uint64_t>> messages;  ///< [from][to]
   std::vector<std::vector<std::uint64_t>> bytes;
 };
@@ -36,7 +36,8 @@ inline void print_report(const job_statistics& job) {
   operation_totals all = sum_of(job);
   std::FILE* out = stderr;
   std::fprintf(out, "\nwhere communication went (%zu ranks, back end %s)\n", n, transport::name);
-  std::fprintf(out, "  %-11s %12s %12s %12s %12s\n", "operation", "count", "bytes", "ns each", "ms a rank");
+  std::fprintf(out, "  %-11s %12s %12s %12s %12s\n", "operation", "count", "bytes", "ns each",
+               "ms a rank");
   for (std::size_t k = 0; k < operation_kinds; ++k) {
     const auto& total = all.kinds[k];
     if (total.count == 0) continue;
@@ -49,7 +50,9 @@ inline void print_report(const job_statistics& job) {
   if (n < 2) return;
   constexpr std::size_t most = 12;  // a wider table is for the JSON file
   if (n > most) {
-    std::fprintf(out, "  who to whom: %zu ranks are too many for a table; FARSIDE_STATS=file.json has it\n", n);
+    std::fprintf(
+        out, "  who to whom: %zu ranks are too many for a table; FARSIDE_STATS=file.json has it\n",
+        n);
     return;
   }
   std::fprintf(out, "\n  gets, puts and atomics, who (down) to whom (across)\n       ");
@@ -67,11 +70,12 @@ inline void print_report(const job_statistics& job) {
 inline void write_report(const job_statistics& job, const std::string& path) {
   std::FILE* out = std::fopen(path.c_str(), "w");
   if (out == nullptr) {
-    std::fprintf(stderr, "farside: cannot write the statistics to FARSIDE_STATS=%s: %s\n", path.c_str(),
-                 std::strerror(errno));
+    std::fprintf(stderr, "farside: cannot write the statistics to FARSIDE_STATS=%s: %s\n",
+                 path.c_str(), std::strerror(errno));
     return;
   }
-  std::fprintf(out, "{\"backend\": \"%s\", \"ranks\": %zu, \"per_rank\": [", transport::name, job.ranks.size());
+  std::fprintf(out, "{\"backend\": \"%s\", \"ranks\": %zu, \"per_rank\": [", transport::name,
+               job.ranks.size());
   for (std::size_t r = 0; r < job.ranks.size(); ++r) {
     std::fprintf(out, "%s\n  {\"rank\": %zu", r == 0 ? "" : ",", r);
     for (std::size_t k = 0; k < operation_kinds; ++k) {
@@ -81,17 +85,20 @@ inline void write_report(const job_statistics& job, const std::string& path) {
                    static_cast<unsigned long long>(total.bytes),
                    static_cast<unsigned long long>(total.nanoseconds));
     }
-    for (auto [name, matrix] : {std::pair("messages_to", &job.messages), std::pair("bytes_to", &job.bytes)}) {
+    for (auto [name, matrix] :
+         {std::pair("messages_to", &job.messages), std::pair("bytes_to", &job.bytes)}) {
       std::fprintf(out, ", \"%s\": [", name);
       for (std::size_t to = 0; to < job.ranks.size(); ++to)
-        std::fprintf(out, "%s%llu", to == 0 ? "" : ", ", static_cast<unsigned long long>((*matrix)[r][to]));
+        std::fprintf(out, "%s%llu", to == 0 ? "" : ", ",
+                     static_cast<unsigned long long>((*matrix)[r][to]));
       std::fprintf(out, "]");
     }
     std::fprintf(out, "}");
   }
   std::fprintf(out, "\n]}\n");
   if (std::fclose(out) != 0)
-    std::fprintf(stderr, "farside: writing the statistics to %s failed: %s\n", path.c_str(), std::strerror(errno));
+    std::fprintf(stderr, "farside: writing the statistics to %s failed: %s\n", path.c_str(),
+                 std::strerror(errno));
 }
 
 /// Collective. Counting stops: what follows is the report's own traffic.
@@ -110,7 +117,7 @@ inline void report_statistics(context& c) {
     write_report(job, target);
 }
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND::detail
 
 namespace far::inline FARSIDE_BACKEND::stats {
 
@@ -118,13 +125,13 @@ namespace far::inline FARSIDE_BACKEND::stats {
 inline void enable() {
   detail::context& c = detail::here();
   if (!c.counts) c.counts = std::make_unique<detail::statistics>(c.link.nprocs());
-  c.watched = true;
 }
 
 /// What this rank has counted so far; all zero if nobody counts.
 inline operation_totals snapshot() {
   detail::context& c = detail::here();
+  std::lock_guard lock(c.mutex);
   return c.counts ? c.counts->totals : operation_totals();
 }
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND::stats

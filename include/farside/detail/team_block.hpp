@@ -26,8 +26,8 @@
 namespace far::inline FARSIDE_BACKEND::detail {
 
 inline constexpr rank_t tree_radix = 8;
-inline constexpr std::size_t slot_bytes = 1024;   ///< what a wave can carry
-inline constexpr std::size_t stage_least = 65536; ///< what larger collectives move at a time
+inline constexpr std::size_t slot_bytes = 1024;    ///< what a wave can carry
+inline constexpr std::size_t stage_least = 65536;  ///< what larger collectives move at a time
 
 /// Sizes and places within the block of a team of `size` members.
 struct team_layout {
@@ -73,13 +73,13 @@ struct team_layout {
 /// A team as one of its members knows it.
 struct team_members {
   team_layout layout;
-  std::vector<rank_t> ranks;         ///< world ranks, by position
-  std::vector<std::size_t> blocks;   ///< where each member's block lies in its segment
-  rank_t me = 0;                     ///< this rank's position
+  std::vector<rank_t> ranks;        ///< world ranks, by position
+  std::vector<std::size_t> blocks;  ///< where each member's block lies in its segment
+  rank_t me = 0;                    ///< this rank's position
   std::vector<team_layout::link> children;
-  std::uint64_t arrivals_due = 0;    ///< signals this member must have seen, over all waves
+  std::uint64_t arrivals_due = 0;  ///< signals this member must have seen, over all waves
   std::uint64_t releases_due = 0;
-  unsigned stage_turn = 0;           ///< which stage the next piece goes to
+  unsigned stage_turn = 0;                     ///< which stage the next piece goes to
   job::waiting phase = job::waiting::barrier;  ///< what a wait of it is called
 
   rank_t size() const { return layout.size; }
@@ -92,4 +92,4 @@ struct team_members {
         children(layout.children(position)) {}
 };
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND::detail

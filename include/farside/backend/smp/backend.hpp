@@ -14,9 +14,16 @@
 
 namespace far::inline FARSIDE_BACKEND::detail::smp_backend {
 
+/// The launcher's memory is zero only once: counters of the first runtime stay in it.
+inline std::atomic<bool> segments_used{false};
+
 /// The descriptor of the job's memory: the launcher's, or a fresh one.
 inline int open_segments() {
   if (auto path = setting(job::segments_variable)) {
+    if (segments_used.exchange(true))
+      raise(
+          "a second far::runtime was made after the first one had ended. The memory of a job is "
+          "used once: keep one far::runtime for the whole program.");
     int fd = ::open(path->c_str(), O_RDWR | O_CLOEXEC);
     if (fd >= 0) return fd;
     raise("cannot open the job's shared memory ", *path, ": ", std::strerror(errno),
@@ -24,7 +31,8 @@ inline int open_segments() {
           "'farside run -n N program'.");
   }
   int fd = memfd_create("farside", MFD_CLOEXEC);
-  if (fd < 0) raise("memfd_create failed: ", std::strerror(errno), ". Farside needs Linux 3.17 or newer.");
+  if (fd < 0)
+    raise("memfd_create failed: ", std::strerror(errno), ". Farside needs Linux 3.17 or newer.");
   return fd;
 }
 
@@ -32,7 +40,7 @@ inline int open_segments() {
 /// touched; less only where the address space of so many ranks would not hold it.
 inline std::size_t default_segment(rank_t nprocs) {
 #ifdef FARSIDE_TSAN
-  constexpr unsigned address_bits = 37;  // the sanitizer leaves the program little room
+  constexpr unsigned address_bits = 33;  // the sanitizer maps a multiple of it, and asks for it
 #else
   constexpr unsigned address_bits = 45;
 #endif
@@ -42,8 +50,14 @@ inline std::size_t default_segment(rank_t nprocs) {
 }
 
 inline std::size_t choose_segment(const start_options& options, rank_t nprocs) {
-  if (options.segment != 0) return options.segment;
-  return size_setting("FARSIDE_SEGMENT").value_or(default_segment(nprocs));
+  constexpr std::size_t most = std::size_t{1} << 44;
+  std::size_t size = options.segment != 0
+                         ? options.segment
+                         : size_setting("FARSIDE_SEGMENT").value_or(default_segment(nprocs));
+  if (size > most)
+    raise("a segment of ", size, " bytes is too large: far pointers address ", most,
+          " bytes a rank.");
+  return size;
 }
 
 /// What the ranks of one process share when they are threads.
@@ -64,15 +78,19 @@ class backend : private shared_memory {
 
   explicit backend(const start_options& options) {
     if (options.shared_job != nullptr) {
-      shared_memory::operator=(static_cast<thread_job*>(options.shared_job)->memory.view(options.thread_rank));
+      shared_memory::operator=(
+          static_cast<thread_job*>(options.shared_job)->memory.view(options.thread_rank));
       return;
     }
-    auto nprocs = static_cast<rank_t>(integer_setting(job::nprocs_variable, 1, 1 << 19).value_or(1));
+    auto nprocs =
+        static_cast<rank_t>(integer_setting(job::nprocs_variable, 1, 1 << 19).value_or(1));
     auto rank = static_cast<rank_t>(integer_setting(job::rank_variable, 0, nprocs - 1).value_or(0));
     if (integer_setting(job::threads_variable, 1, 1 << 19).value_or(1) > 1)
-      raise("this program was started with its ranks as threads (FARSIDE_THREADS, or 'farside run "
-            "--threads'), but it makes its far::runtime in main, which only one thread runs. "
-            "Write main as 'return far::run(argc, argv, [] { ... });', or start it without --threads.");
+      raise(
+          "this program was started with its ranks as threads (FARSIDE_THREADS, or 'farside run "
+          "--threads'), but it makes its far::runtime in main, which only one thread runs. "
+          "Write main as 'return far::run(argc, argv, [] { ... });', or start it without "
+          "--threads.");
     int fd = open_segments();
     shared_memory::operator=(shared_memory(fd, rank, nprocs, choose_segment(options, nprocs)));
     ::close(fd);
@@ -126,4 +144,4 @@ class backend : private shared_memory {
   [[noreturn]] void abort(const char*) { std::_Exit(1); }
 };
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND::detail::smp_backend

@@ -10,4 +10,4 @@ struct request {
   void wait() {}
 };
 
-}  // namespace far
+}  // namespace far::inline FARSIDE_BACKEND::detail::smp_backend
