@@ -1,0 +1,76 @@
+// A job: the ranks of one run, the memory that the launcher shares with them, and what it
+// writes down about them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "farside/detail/board.hpp"
+#include "options.hpp"
+#include "program.hpp"
+
+namespace far::app {
+
+/// What launcher and supervisors tell each other about one rank. It lies behind the board's
+/// slots, in the same memory; ranks know nothing of it.
+struct record {
+  std::atomic<std::uint32_t> pid;        ///< of the rank's process, known before its runtime starts
+  std::atomic<std::uint32_t> told;       ///< 1: it was told to end, so its end is nobody's fault
+  std::atomic<std::uint64_t> reaped_at;  ///< monotonic_ns(): the first to die is the cause
+};
+
+/// Board and records of one job. `id` is random: a supervisor on another host could find some
+/// other job's board behind the same path.
+struct ledger {
+  job::board* board = nullptr;
+  std::uint64_t* id = nullptr;
+  record* records = nullptr;
+
+  static std::size_t bytes(std::size_t ranks) {
+    return job::board::bytes(ranks) + sizeof(std::uint64_t) + ranks * sizeof(record);
+  }
+  static ledger on(job::board* board);
+
+  /// Writes down how a rank's process ended, as its parent learned it.
+  void reaped(std::size_t slot, int wait_status);
+};
+
+struct job_state {
+  run_options options;
+  pid_t launcher = 0;
+  transport how = transport::smp;
+  std::string program;  ///< path
+  ledger book;
+  int board_fd = -1;
+  int segments_fd = -1;      ///< smp only
+  std::vector<pid_t> ranks;  ///< smp: process of each slot, 0 once reaped
+  pid_t starter = 0;         ///< mpirun; 0 if there is none or it has ended
+  std::string starter_name;
+  bool one_host = true;   ///< no rank is out of our reach
+  int out[2] = {-1, -1};  ///< mpirun with --prefix: supervisors write whole lines here
+  int err[2] = {-1, -1};
+  std::string scratch;  ///< folder for what an MPI would leave in /dev/shm
+
+  bool supervised() const { return how != transport::smp; }
+  /// A name under which the ranks can open one of the launcher's descriptors.
+  std::string path_of(int fd) const;
+};
+
+class relays;
+
+/// Start the processes. On an error they throw, and leave nothing running.
+void start_smp(job_state&, relays&);
+void start_mpi(job_state&, relays&);
+
+/// What a child does between fork and exec: dies with its parent, gets the signals back.
+void become_child(pid_t parent);
+
+/// Replaces the process; only returns if that fails.
+void execute(const std::string& program, const arguments& command);
+
+}  // namespace far::app

@@ -1,0 +1,68 @@
+// The program `farside`: finds the sub-command and prints its errors.
+
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include "run.hpp"
+#include "support.hpp"
+
+#ifndef FARSIDE_VERSION
+#define FARSIDE_VERSION "0.1.0"
+#endif
+
+namespace {
+
+constexpr const char* usage =
+    R"(usage: farside command [options]
+
+  run -n N program...   starts a program built for any back end on N ranks
+  demo [-n N]           shows the library at work on this machine
+  bench core            measures put, get, atomics and collectives of each back end
+  doctor                says what this machine has, and what to install for the rest
+  --version             prints the version
+
+farside COMMAND --help says more about one of them.
+)";
+
+using far::app::arguments;
+
+const std::map<std::string, int (*)(const arguments&)> commands = {
+    {"run", far::app::run_command},          {"bench", far::app::bench_command},
+    {"demo", far::app::demo_command},        {"doctor", far::app::doctor_command},
+    {"__rank", far::app::supervise_command},
+};
+
+int unknown(const std::string& name) {
+  arguments names;
+  for (const auto& command : commands) names.push_back(command.first);
+  std::string meant = far::app::nearest(name, names);
+  std::fprintf(stderr, "farside: there is no command '%s'%s; farside --help lists them\n",
+               name.c_str(), meant.empty() ? "" : ("; did you mean '" + meant + "'?").c_str());
+  return far::app::usage_error;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  arguments words(argv + 1, argv + argc);
+  if (words.empty()) {
+    std::fputs(usage, stderr);
+    return far::app::usage_error;
+  }
+  std::string name = words[0];
+  if (name == "--version") return std::printf("farside " FARSIDE_VERSION "\n") < 0;
+  if (name == "--help" || name == "-h" || name == "help") return std::fputs(usage, stdout) < 0;
+  auto command = commands.find(name);
+  if (command == commands.end()) return unknown(name);
+  std::string shown = name == "__rank" ? "run" : name;
+  try {
+    return command->second({words.begin() + 1, words.end()});
+  } catch (const far::app::error& refused) {
+    std::fprintf(stderr, "farside %s: %s\n", shown.c_str(), refused.what());
+    return refused.status;
+  } catch (const std::exception& failed) {
+    std::fprintf(stderr, "farside %s: %s\n", shown.c_str(), failed.what());
+    return far::app::failure;
+  }
+}

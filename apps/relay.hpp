@@ -1,0 +1,50 @@
+// Passes the output of ranks on, line by line, each with its rank before it.
+#pragma once
+
+#include <poll.h>
+
+#include <string>
+#include <vector>
+
+namespace far::app {
+
+/// Writes all of it; false if nobody reads any more.
+bool write_all(int fd, const char* data, std::size_t size);
+
+/// One stream of one rank. Lines leave whole, by one write, so that those of different ranks
+/// never mix; a last line without an end gets one.
+class relay {
+ public:
+  /// Takes `from` over. With `shared` several processes write to `to`, and lines longer than
+  /// PIPE_BUF are held together by a lock.
+  relay(int from, int to, std::string prefix, bool shared);
+
+  int source() const { return from_; }
+  bool open() const { return from_ >= 0; }
+  /// Moves what can be read now. Closes itself at the end of the stream.
+  void move();
+  /// Passes on what is left and closes.
+  void finish();
+
+ private:
+  void emit(std::size_t end);
+
+  int from_, to_;
+  std::string prefix_, pending_;
+  bool shared_;
+};
+
+class relays {
+ public:
+  void add(relay one) { all_.push_back(std::move(one)); }
+  void add_to(std::vector<pollfd>& set) const;
+  /// Reads from every stream that has something.
+  void move();
+  /// Takes what is still in the pipes; does not wait for writers that live on.
+  void finish();
+
+ private:
+  std::vector<relay> all_;
+};
+
+}  // namespace far::app

@@ -1,0 +1,203 @@
+#include "report.hpp"
+
+#include <string.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <map>
+
+namespace far::app {
+
+using far::job::rank_state;
+using far::job::slot;
+
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return std::to_string(signal) + (name ? " (SIG" + std::string(name) + ")" : "");
+}
+
+int cause::status() const {
+  switch (what) {
+    case kind::killed:
+    case kind::interrupted:
+      return signal_base + detail;
+    case kind::timeout:
+      return timed_out;
+    case kind::vanished:
+    case kind::absent:
+      return failure;
+    default:
+      return detail == 0 ? failure : detail;
+  }
+}
+
+/// With --threads one process carries all slots.
+static std::size_t process_of(const job_state& job, std::size_t i) {
+  return job.options.threads ? 0 : i;
+}
+
+static bool someone_counts_on(const job_state& job, std::size_t i) {
+  if (job.options.threads) return false;
+  for (std::size_t k = 0; k < job.options.ranks; ++k) {
+    slot& other = (*job.book.board)[k];
+    if (k != i && other.state == rank_state::running && other.world == job.options.ranks)
+      return true;
+  }
+  return false;
+}
+
+std::optional<cause> judge(const job_state& job, std::size_t i) {
+  using kind = cause::kind;
+  slot& rank = (*job.book.board)[i];
+  std::size_t process = process_of(job, i);
+  slot& owner = (*job.book.board)[process];
+  bool told = job.book.records[process].told;
+  rank_state state = rank.state;
+  if (!owner.reaped.load(std::memory_order_acquire)) {
+    if (state == rank_state::failed && !told) return cause{kind::failed, i, 0};
+    return std::nullopt;
+  }
+  if (told) return std::nullopt;
+  state = rank.state;  // may have changed between the first look and its end
+  int status = static_cast<int>(owner.wait_status.load());
+  bool spoke = state == rank_state::failed || (state != rank_state::finished && rank.message_ready);
+  if (WIFSIGNALED(status)) {
+    if (spoke) return cause{kind::failed, i, signal_base + WTERMSIG(status)};
+    return i == process ? std::optional(cause{kind::killed, i, WTERMSIG(status)}) : std::nullopt;
+  }
+  int code = WEXITSTATUS(status);
+  if (spoke) return cause{kind::failed, i, code};
+  if (code != 0) {
+    if (i != process) return std::nullopt;
+    return cause{state == rank_state::finished ? kind::late : kind::exited, i, code};
+  }
+  if (state == rank_state::running) return cause{kind::vanished, i, 0};
+  if (state == rank_state::unborn && someone_counts_on(job, i)) return cause{kind::absent, i, 0};
+  return std::nullopt;
+}
+
+static std::size_t rank_in(const job_state& job, std::size_t i) {
+  slot& it = (*job.book.board)[i];
+  return it.state == rank_state::unborn ? i : it.rank.load();
+}
+
+static std::uint32_t pid_in(const job_state& job, std::size_t i) {
+  std::uint32_t own = (*job.book.board)[i].pid;
+  return own ? own : job.book.records[process_of(job, i)].pid.load();
+}
+
+static std::string name_of_rank(const job_state& job, std::size_t i) {
+  std::uint32_t pid = pid_in(job, i);
+  return "rank " + std::to_string(rank_in(job, i)) +
+         (pid ? " (pid " + std::to_string(pid) + ")" : "");
+}
+
+/// A rank's own words, on one line.
+static std::string words_of(slot& rank) {
+  if (!rank.message_ready.load(std::memory_order_acquire))
+    return "an exception left its far::runtime";
+  std::string text = trimmed(std::string(rank.message, strnlen(rank.message, sizeof rank.message)));
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+/// Why mpirun may have ended a job that makes no runtime: one rank left while others went on.
+static std::string early_leaver(const job_state& job) {
+  for (std::size_t i = 0; i < job.options.ranks; ++i)
+    if ((*job.book.board)[i].reaped && !job.book.records[i].told &&
+        (*job.book.board)[i].wait_status == 0)
+      return " after " + name_of_rank(job, i) + " exited with status 0";
+  return "";
+}
+
+std::string describe(const job_state& job, const cause& why) {
+  using kind = cause::kind;
+  std::string rank = name_of_rank(job, why.slot);
+  switch (why.what) {
+    case kind::killed:
+      return rank + " was killed by signal " + signal_name(why.detail);
+    case kind::exited:
+    case kind::late:
+      return rank + " exited with status " + std::to_string(why.detail);
+    case kind::vanished:
+      return rank + " exited with status 0 before its far::runtime ended";
+    case kind::absent:
+      return rank +
+             " exited with status 0 without making a far::runtime, which the other ranks wait for";
+    case kind::failed:
+      return rank + " failed: " + words_of((*job.book.board)[why.slot]);
+    case kind::timeout:
+      return "the job was not done after " + human_time(job.options.timeout) + " (--timeout)";
+    case kind::interrupted:
+      return "received signal " + signal_name(why.detail);
+    case kind::starter:
+      return job.starter_name + " ended with status " + std::to_string(why.detail) +
+             early_leaver(job) +
+             (job.options.verbose || !job.one_host || job.how == transport::mpich
+                  ? ""
+                  : "; --verbose shows its own messages");
+  }
+  return "";
+}
+
+namespace {
+
+const char* state_name(rank_state state, bool reaped) {
+  switch (state) {
+    case rank_state::unborn:
+      return reaped ? "ended" : "no runtime yet";
+    case rank_state::running:
+      return reaped ? "died" : "running";
+    case rank_state::finished:
+      return reaped ? "ended" : "finished";
+    case rank_state::failed:
+      return reaped ? "ended" : "failed";
+  }
+  return "?";
+}
+
+/// Says so when ranks have not entered the same number of collectives: the usual hang.
+std::string compare_collectives(const job_state& job) {
+  std::map<std::uint64_t, std::vector<std::size_t>> ranks_at;
+  for (std::size_t i = 0; i < job.options.ranks; ++i) {
+    slot& rank = (*job.book.board)[i];
+    if (rank.state == rank_state::running) ranks_at[rank.collectives].push_back(rank_in(job, i));
+  }
+  if (ranks_at.size() < 2) return "";
+  std::string text = "  The ranks have not entered the same number of collectives:\n";
+  for (auto& [count, ranks] : ranks_at) {
+    std::sort(ranks.begin(), ranks.end());
+    text += "    " + std::to_string(count) + ": rank";
+    for (std::size_t k = 0; k < std::min<std::size_t>(ranks.size(), 16); ++k)
+      text += " " + std::to_string(ranks[k]);
+    text += ranks.size() > 16 ? " and " + counted(ranks.size() - 16, "other") + "\n" : "\n";
+  }
+  return text + "  If those with more wait in one, they wait for those with fewer to enter it.\n";
+}
+
+}  // namespace
+
+std::string waiting_report(const job_state& job, double age) {
+  std::string text = "farside run: " + counted(job.options.ranks, "rank") + ", " + human_time(age) +
+                     " after the start\n";
+  table lines;
+  lines.row({"rank", "pid", "state", "waits for", "on rank", "for", "collectives"});
+  for (std::size_t i = 0; i < job.options.ranks; ++i) {
+    slot& rank = (*job.book.board)[i];
+    bool running = rank.state == rank_state::running;
+    bool reaped = (*job.book.board)[process_of(job, i)].reaped;
+    auto what = rank.waits_for.load();
+    bool known = what <= far::job::waiting::ending;
+    std::uint64_t since = rank.waits_since, now = far::job::monotonic_ns();
+    bool waits = running && known && !reaped && what != far::job::waiting::nothing;
+    lines.row(
+        {std::to_string(rank_in(job, i)), std::to_string(pid_in(job, i)),
+         state_name(rank.state, reaped), running && !reaped ? (known ? name_of(what) : "?") : "-",
+         waits && rank.waits_on != far::job::no_rank ? std::to_string(rank.waits_on) : "-",
+         waits && since && since < now ? human_time(1e-9 * static_cast<double>(now - since)) : "-",
+         rank.state == rank_state::unborn ? "-" : std::to_string(rank.collectives)});
+  }
+  return text + lines.text("  ") + compare_collectives(job);
+}
+
+}  // namespace far::app

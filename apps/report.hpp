@@ -1,0 +1,45 @@
+// Words about ranks: how one ended, and what all of them wait for.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "job.hpp"
+
+namespace far::app {
+
+/// Why a job does not end well. The first one found stays.
+struct cause {
+  enum class kind {
+    killed,    ///< a signal that nobody of ours sent
+    exited,    ///< non-zero, before its runtime ended
+    vanished,  ///< exit with 0 while its runtime still ran
+    absent,    ///< exit with 0 without a runtime, while another rank counts on it
+    failed,    ///< an exception left the runtime: the rank says why
+    late,      ///< non-zero after its runtime ended: the others may go on
+    timeout,
+    interrupted,  ///< SIGINT or SIGTERM to the launcher
+    starter,      ///< mpirun ended by itself
+  };
+  kind what;
+  std::size_t slot = 0;
+  int detail = 0;  ///< signal or exit status
+
+  int status() const;
+  /// A rank that announced its failure may still write its last words.
+  bool grace() const { return what == kind::failed; }
+  bool ends_the_job() const { return what != kind::late; }
+};
+
+/// How the rank in `slot` failed, or nothing if it is well so far.
+std::optional<cause> judge(const job_state&, std::size_t slot);
+
+/// `rank 2 (pid 4711) was killed by signal 9 (SIGKILL)`.
+std::string describe(const job_state&, const cause&);
+
+/// A line per rank: what it waits for, on whom, since when; and who is behind in collectives.
+std::string waiting_report(const job_state&, double age);
+
+std::string signal_name(int signal);
+
+}  // namespace far::app

@@ -1,0 +1,142 @@
+#include "run.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "job.hpp"
+#include "relay.hpp"
+#include "watch.hpp"
+
+namespace far::app {
+
+ledger ledger::on(job::board* board) {
+  ledger result;
+  result.board = board;
+  char* behind = reinterpret_cast<char*>(board) + job::board::bytes(board->slots);
+  result.id = reinterpret_cast<std::uint64_t*>(behind);
+  result.records = reinterpret_cast<record*>(behind + sizeof(std::uint64_t));
+  return result;
+}
+
+void ledger::reaped(std::size_t slot, int wait_status) {
+  records[slot].reaped_at = far::job::monotonic_ns();
+  (*board)[slot].wait_status = static_cast<std::uint32_t>(wait_status);
+  (*board)[slot].reaped.store(1, std::memory_order_release);
+}
+
+std::string job_state::path_of(int fd) const {
+  return "/proc/" + std::to_string(launcher) + "/fd/" + std::to_string(fd);
+}
+
+namespace {
+
+void make_board(job_state& job) {
+  std::size_t bytes = ledger::bytes(job.options.ranks);
+  job.board_fd = memfd_create("farside board", MFD_CLOEXEC);
+  void* at = MAP_FAILED;
+  if (job.board_fd >= 0 && ftruncate(job.board_fd, static_cast<off_t>(bytes)) == 0)
+    at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, job.board_fd, 0);
+  if (at == MAP_FAILED)
+    throw error(failure, std::string("cannot make the memory shared with the ranks: ") +
+                             std::strerror(errno));
+  auto* board = static_cast<far::job::board*>(at);
+  board->magic = far::job::board_magic;
+  board->slots = job.options.ranks;
+  job.book = ledger::on(board);
+  if (getrandom(job.book.id, sizeof *job.book.id, 0) < 0) *job.book.id = far::job::monotonic_ns();
+}
+
+/// Memory, descriptors and files of a job, whichever way it ended.
+struct clean_up {
+  job_state& job;
+  ~clean_up() {
+    if (job.book.board) munmap(job.book.board, ledger::bytes(job.options.ranks));
+    for (int fd : {job.board_fd, job.segments_fd, job.out[1], job.err[1]})
+      if (fd >= 0) close(fd);
+    std::error_code ignored;
+    if (!job.scratch.empty()) std::filesystem::remove_all(job.scratch, ignored);
+  }
+};
+
+/// What fits the back end and what does not.
+void check(const job_state& job) {
+  const run_options& options = job.options;
+  std::string built = "'" + options.command[0] + "' is started as " + name_of(job.how);
+  if (options.threads && job.how != transport::smp)
+    throw error(usage_error,
+                "--threads: ranks can be threads of one process on the smp back end only, and " +
+                    built + "; build it for smp, or leave --threads out");
+  if (options.threads && options.bind == binding::core)
+    throw error(
+        usage_error,
+        "--bind core binds processes, and with --threads there is one only; leave one of them out");
+  if (options.threads && options.prefix)
+    throw error(usage_error,
+                "--prefix tells processes apart, and with --threads there is one only; leave one "
+                "of them out");
+  if (!options.mpirun.empty() && job.how == transport::smp)
+    throw error(usage_error, "--mpirun-arg: " + built + ", which uses no mpirun; leave it out");
+}
+
+/// A rank may itself start jobs: what it was told is not for their ranks.
+void set_up_environment(const run_options& options) {
+  for (const char* name :
+       {far::job::board_variable, far::job::slot_variable, far::job::segments_variable,
+        far::job::rank_variable, far::job::nprocs_variable, far::job::threads_variable})
+    unsetenv(name);
+  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
+}
+
+/// 0, 1 and 2 stay what they are everywhere: a memfd must not become some rank's stdin.
+void open_standard_streams() {
+  for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR))
+    if (fd > 2) {
+      close(fd);
+      return;
+    }
+}
+
+}  // namespace
+
+int run_job(run_options options) {
+  job_state job;
+  job.launcher = getpid();
+  job.options = std::move(options);
+  job.program = locate_program(job.options.command[0]);
+  job.how = job.options.backend.empty() ? transport_of(job.program)
+                                        : transport_named(job.options.backend, job.program);
+  check(job);
+  open_standard_streams();
+  set_up_environment(job.options);
+  clean_up at_end{job};
+  make_board(job);
+  if (job.options.verbose && !job.supervised())
+    std::fprintf(stderr, "farside run: %s as %s of %s, which is built for smp\n",
+                 quoted(job.options.command).c_str(),
+                 counted(job.options.ranks, job.options.threads ? "thread" : "process").c_str(),
+                 job.program.c_str());
+  watcher watch(job);
+  relays lines;
+  job.supervised() ? start_mpi(job, lines) : start_smp(job, lines);
+  return watch.watch(lines);
+}
+
+int run_command(const arguments& words) {
+  for (const std::string& word : words) {
+    if (word == "--" || word.empty() || word[0] != '-') break;
+    if (word != "--help" && word != "-h") continue;
+    std::fputs(run_usage, stdout);
+    return success;
+  }
+  return run_job(parse_run(words));
+}
+
+}  // namespace far::app

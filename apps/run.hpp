@@ -1,0 +1,18 @@
+// `farside run`: from options to an exit status.
+#pragma once
+
+#include "options.hpp"
+
+namespace far::app {
+
+/// Runs one job to its end; prints why it failed, if it did.
+int run_job(run_options options);
+
+int run_command(const arguments& words);
+/// `farside __rank`: stands between mpirun and one rank. Not for people.
+int supervise_command(const arguments& words);
+int doctor_command(const arguments& words);
+int bench_command(const arguments& words);
+int demo_command(const arguments& words);
+
+}  // namespace far::app

@@ -1,0 +1,265 @@
+// `farside __rank`: between mpirun and one rank.
+//
+// mpirun may not tell which rank died, or that one died at all (MPICH takes an exit with 0 in
+// the middle of a job for success). So each rank's parent is ours: it writes down how the rank
+// ended, and keeps quiet towards mpirun until the launcher has read that and ends the job.
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "job.hpp"
+#include "relay.hpp"
+#include "run.hpp"
+
+namespace far::app {
+
+namespace {
+
+using far::job::monotonic_ns;
+constexpr std::uint64_t second = 1'000'000'000;
+
+struct supervisor_options {
+  std::uint64_t job = 0;
+  pid_t launcher = 0;
+  std::string out, err;
+  arguments command;
+};
+
+supervisor_options parse(const arguments& words) {
+  supervisor_options result;
+  std::size_t i = 0;
+  for (; i < words.size() && words[i] != "--"; ++i) {
+    auto next = [&] { return i + 1 < words.size() ? words[++i] : std::string(); };
+    if (words[i] == "--job") result.job = std::strtoull(next().c_str(), nullptr, 16);
+    if (words[i] == "--launcher") result.launcher = static_cast<pid_t>(std::atoi(next().c_str()));
+    if (words[i] == "--prefix") result.out = next(), result.err = next();
+  }
+  if (i + 1 < words.size())
+    result.command.assign(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+  if (result.command.empty()) throw error(usage_error, "this is not for people: use farside run");
+  return result;
+}
+
+std::uint64_t slot_from_environment() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    if (const char* value = getenv(name))
+      if (auto rank = parse_number(value)) return *rank;
+  throw error(
+      failure,
+      "mpirun does not say which rank this is (no OMPI_COMM_WORLD_RANK, PMIX_RANK or PMI_RANK)");
+}
+
+int watch_process(pid_t pid) {
+  return pid > 1 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1;
+}
+
+class supervisor {
+ public:
+  explicit supervisor(supervisor_options options);
+  int supervise();
+
+ private:
+  void find_board();
+  void start();
+  [[noreturn]] void become_rank(int out, int err, pid_t parent);
+  void add_relay(const std::string& path, int fallback, int source);
+  void wait_for_news();
+  void take_signals();
+  bool try_reap();
+  bool shall_linger() const;
+  bool others_may_object() const;
+  int end_alike() const;
+
+  supervisor_options options_;
+  std::uint64_t slot_;
+  ledger book_;  ///< without board on another host than the launcher's
+  relays lines_;
+  pid_t child_ = 0;
+  int signals_ = -1, launcher_ = -1, parent_ = -1;
+  int status_ = 0;
+  bool told_ = false;           ///< somebody wants us to end
+  bool launcher_ends_ = false;  ///< and it is the launcher, who will end mpirun too
+  bool orphaned_ = false;       ///< launcher or mpirun is gone
+  std::uint64_t kill_at_ = 0;
+};
+
+supervisor::supervisor(supervisor_options options)
+    : options_(std::move(options)), slot_(slot_from_environment()) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
+    sigaddset(&set, signal);
+    ::signal(signal, SIG_DFL);
+  }
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  parent_ = watch_process(getppid());
+  find_board();
+}
+
+void supervisor::find_board() {
+  const char* path = getenv(far::job::board_variable);
+  far::job::board* board = path ? far::job::board::open(path) : nullptr;
+  if (board && slot_ < board->slots) {
+    ledger found = ledger::on(board);
+    if (*found.id == options_.job) book_ = found;
+  }
+  if (!book_.board) {
+    unsetenv(far::job::board_variable);
+    return;
+  }
+  setenv(far::job::slot_variable, std::to_string(slot_).c_str(), 1);
+  (*book_.board)[slot_].supervisor = static_cast<std::uint32_t>(getpid());
+  launcher_ = watch_process(options_.launcher);
+}
+
+void supervisor::add_relay(const std::string& path, int fallback, int source) {
+  int to = book_.board ? open(path.c_str(), O_WRONLY | O_CLOEXEC) : -1;
+  lines_.add(relay(source, to < 0 ? fallback : to, "[" + std::to_string(slot_) + "] ", to >= 0));
+}
+
+void supervisor::become_rank(int out, int err, pid_t parent) {
+  become_child(parent);
+  if (slot_ != 0) {  // one reader of stdin; MPICH would leave the others waiting for its end
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    dup2(null, 0);
+  }
+  if (out != 1) dup2(out, 1);
+  if (err != 2) dup2(err, 2);
+  execute(options_.command[0], options_.command);
+  std::string text = "cannot start " + options_.command[0] + ": " + std::strerror(errno);
+  if (book_.board)
+    (*book_.board)[slot_].say(text.c_str());
+  else
+    std::fprintf(stderr, "farside run: rank %llu: %s\n", static_cast<unsigned long long>(slot_),
+                 text.c_str());
+  _exit(not_executable);
+}
+
+void supervisor::start() {
+  int out[2] = {-1, 1}, err[2] = {-1, 2};
+  bool piped = !options_.out.empty();
+  if (piped && (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0))
+    throw error(failure, std::string("cannot make a pipe for --prefix: ") + std::strerror(errno));
+  pid_t self = getpid();
+  child_ = fork();
+  if (child_ == 0) become_rank(out[1], err[1], self);
+  if (child_ < 0)
+    throw error(failure, std::string("cannot start a process: ") + std::strerror(errno));
+  if (book_.board) book_.records[slot_].pid = static_cast<std::uint32_t>(child_);
+  if (!piped) return;
+  close(out[1]);
+  close(err[1]);
+  add_relay(options_.out, 1, out[0]);
+  add_relay(options_.err, 2, err[0]);
+}
+
+int supervisor::supervise() {
+  start();
+  while (!try_reap()) {
+    wait_for_news();
+    take_signals();
+    if (orphaned_ || (told_ && monotonic_ns() >= kill_at_)) kill(child_, SIGKILL);
+  }
+  lines_.finish();
+  if (book_.board) {
+    if (told_) book_.records[slot_].told = 1;
+    book_.reaped(slot_, status_);
+  }
+  while (shall_linger()) {
+    wait_for_news();
+    take_signals();
+  }
+  return book_.board ? success : end_alike();
+}
+
+void supervisor::wait_for_news() {
+  std::vector<pollfd> set = {{signals_, POLLIN, 0}};
+  for (int fd : {launcher_, parent_})
+    if (fd >= 0) set.push_back({fd, POLLIN, 0});
+  std::size_t processes = set.size();
+  lines_.add_to(set);
+  poll(set.data(), set.size(), child_ && !told_ ? 1000 : 20);
+  for (std::size_t i = 1; i < processes; ++i) orphaned_ |= set[i].revents != 0;
+  lines_.move();
+}
+
+void supervisor::take_signals() {
+  signalfd_siginfo info;
+  while (read(signals_, &info, sizeof info) == sizeof info) {
+    int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGCHLD) continue;
+    if (child_) kill(child_, signal);
+    if (signal == SIGTERM && info.ssi_pid == static_cast<std::uint32_t>(options_.launcher))
+      launcher_ends_ = true;
+    if (signal == SIGQUIT || signal == SIGUSR1 || signal == SIGUSR2 || told_) continue;
+    told_ = true;
+    kill_at_ = monotonic_ns() + second;
+  }
+}
+
+bool supervisor::try_reap() {
+  if (waitpid(child_, &status_, WNOHANG) != child_) return false;
+  child_ = 0;
+  return true;
+}
+
+/// Not longer than the launcher or mpirun live. A rank that ended badly is the launcher's to
+/// announce; were we to end now, mpirun might kill the others first, and which of them was the
+/// cause could not be told.
+bool supervisor::shall_linger() const {
+  if (!book_.board || orphaned_) return false;
+  if (launcher_ends_) return true;  // mpirun shall not learn of deaths one by one
+  if (told_) return false;
+  auto state = (*book_.board)[slot_].state.load();
+  if (WIFSIGNALED(status_)) return true;
+  if (state == far::job::rank_state::finished) return false;
+  if (WEXITSTATUS(status_) != 0 || state != far::job::rank_state::unborn) return true;
+  return others_may_object();
+}
+
+/// Whether it was wrong to end without a runtime shows in what the others do: they have one, or
+/// may still make one. If not, this is no program of ours, and mpirun's rules are the rules.
+bool supervisor::others_may_object() const {
+  bool soon = monotonic_ns() < book_.records[slot_].reaped_at + second;
+  for (std::size_t i = 0; i < book_.board->slots; ++i) {
+    far::job::slot& other = (*book_.board)[i];
+    bool lives = other.supervisor && !other.reaped;
+    if (lives && (soon || other.state != far::job::rank_state::unborn)) return true;
+  }
+  return false;
+}
+
+/// On another host than the launcher's mpirun has to learn it from us.
+int supervisor::end_alike() const {
+  if (!WIFSIGNALED(status_)) return WEXITSTATUS(status_);
+  rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  int signal = WTERMSIG(status_);
+  ::signal(signal, SIG_DFL);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  raise(signal);
+  return signal_base + signal;
+}
+
+}  // namespace
+
+int supervise_command(const arguments& words) { return supervisor(parse(words)).supervise(); }
+
+}  // namespace far::app

@@ -1,0 +1,246 @@
+#include "support.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+namespace far::app {
+
+std::string self_path() {
+  char path[PATH_MAX];
+  ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+  if (n <= 0) throw error(failure, "cannot read /proc/self/exe: /proc has to be mounted");
+  return {path, static_cast<std::size_t>(n)};
+}
+
+std::string self_directory() {
+  std::string path = self_path();
+  return path.substr(0, path.rfind('/'));
+}
+
+static bool is_program(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+std::string find_in_path(const std::string& name) {
+  if (name.find('/') != std::string::npos) return is_program(name) ? name : "";
+  const char* variable = getenv("PATH");
+  std::string path = variable ? variable : "/usr/local/bin:/usr/bin:/bin";
+  for (std::size_t begin = 0; begin <= path.size();) {
+    std::size_t end = std::min(path.find(':', begin), path.size());
+    std::string folder = path.substr(begin, end - begin);
+    std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
+    if (is_program(candidate)) return candidate;
+    begin = end + 1;
+  }
+  return "";
+}
+
+std::string find_companion(const std::string& name) {
+  std::string here = self_directory();
+  for (const std::string& folder : {here, here + "/../libexec/farside"})
+    if (is_program(folder + "/" + name)) return folder + "/" + name;
+  return "";
+}
+
+static double now() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+captured capture(const arguments& command, double seconds) {
+  captured result;
+  std::string program = find_in_path(command.at(0));
+  int ends[2];
+  if (program.empty() || pipe2(ends, O_CLOEXEC) != 0) return result;
+  pid_t child = fork();
+  if (child == 0) {
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    dup2(null, 0);
+    dup2(ends[1], 1);
+    dup2(ends[1], 2);
+    std::vector<char*> argv;
+    for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+    argv.push_back(nullptr);
+    execv(program.c_str(), argv.data());
+    _exit(not_found);
+  }
+  close(ends[1]);
+  double deadline = now() + seconds;
+  bool complete = false;
+  while (child > 0 && !complete && now() < deadline) {
+    pollfd readable{ends[0], POLLIN, 0};
+    if (poll(&readable, 1, static_cast<int>((deadline - now()) * 1000) + 1) <= 0) continue;
+    char buffer[4096];
+    ssize_t n = read(ends[0], buffer, sizeof buffer);
+    if (n > 0) result.text.append(buffer, static_cast<std::size_t>(n));
+    complete = n == 0;
+  }
+  close(ends[0]);
+  if (child < 0) return result;
+  if (!complete) kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  result.ended = complete;
+  if (WIFEXITED(status)) result.status = WEXITSTATUS(status);
+  return result;
+}
+
+std::string trimmed(std::string_view text) {
+  constexpr const char* blank = " \t\r\n";
+  std::size_t begin = text.find_first_not_of(blank);
+  if (begin == std::string_view::npos) return "";
+  return std::string(text.substr(begin, text.find_last_not_of(blank) - begin + 1));
+}
+
+std::string first_line_of(const arguments& command) {
+  captured output = capture(command);
+  if (!output.ended || output.status != 0) return "";
+  return trimmed(output.text.substr(0, output.text.find('\n')));
+}
+
+std::string first_line_of_file(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return trimmed(line);
+}
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+  if (text.empty() || text.size() > 19) return std::nullopt;
+  std::uint64_t value = 0;
+  for (char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return value;
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  unsigned shift = 0;
+  switch (text.back()) {
+    case 'K':
+    case 'k':
+      shift = 10;
+      break;
+    case 'M':
+    case 'm':
+      shift = 20;
+      break;
+    case 'G':
+    case 'g':
+      shift = 30;
+      break;
+    case 'T':
+    case 't':
+      shift = 40;
+      break;
+    default:
+      break;
+  }
+  if (shift) text.remove_suffix(1);
+  auto value = parse_number(text);
+  if (!value || (*value << shift) >> shift != *value) return std::nullopt;
+  return *value << shift;
+}
+
+std::string human_size(std::uint64_t bytes) {
+  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  auto value = static_cast<double>(bytes);
+  int unit = 0;
+  for (; value >= 1024 && unit < 6; ++unit) value /= 1024;
+  char text[32];
+  bool whole = value == static_cast<double>(static_cast<std::uint64_t>(value));
+  std::snprintf(text, sizeof text, whole ? "%.0f %s" : "%.1f %s", value, units[unit]);
+  return text;
+}
+
+std::string human_time(double seconds) {
+  char text[48];
+  if (seconds < 120)
+    std::snprintf(text, sizeof text, "%.1f s", seconds);
+  else
+    std::snprintf(text, sizeof text, "%.0f min %02d s",
+                  static_cast<double>(static_cast<int>(seconds) / 60),
+                  static_cast<int>(seconds) % 60);
+  return text;
+}
+
+std::string nearest(std::string_view word, const arguments& candidates) {
+  std::string best;
+  std::size_t best_distance = 3;  // more than two typing errors are another word
+  for (const std::string& candidate : candidates) {
+    std::vector<std::size_t> row(candidate.size() + 1);
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= word.size(); ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i;
+      for (std::size_t j = 1; j < row.size(); ++j) {
+        std::size_t changed = diagonal + (word[i - 1] != candidate[j - 1]);
+        diagonal = row[j];
+        row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
+      }
+    }
+    if (row.back() < best_distance && row.back() < candidate.size()) {
+      best = candidate;
+      best_distance = row.back();
+    }
+  }
+  return best;
+}
+
+std::string quoted(const arguments& command) {
+  std::string result;
+  for (const std::string& word : command) {
+    if (!result.empty()) result += ' ';
+    constexpr const char* plain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%^";
+    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
+      result += word;
+      continue;
+    }
+    result += '\'';
+    for (char c : word) result += c == '\'' ? "'\\''" : std::string(1, c);
+    result += '\'';
+  }
+  return result;
+}
+
+std::string table::text(std::string_view indent) const {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows_)
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+      if (widths.size() <= i) widths.push_back(0);
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  std::string result;
+  for (const auto& row : rows_) {
+    std::string line(indent);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      if (i + 1 < row.size()) line.append(widths[i] - row[i].size() + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    result += line + '\n';
+  }
+  return result;
+}
+
+std::string counted(std::uint64_t n, const std::string& noun) {
+  return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
+}
+
+}  // namespace far::app

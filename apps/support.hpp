@@ -1,0 +1,83 @@
+// What the sub-commands share: errors with an exit status, looking things up, sizes, tables.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace far::app {
+
+/// Exit statuses follow the shell and GNU timeout, so that scripts need no table of ours.
+enum exit_status : int {
+  success = 0,
+  failure = 1,
+  usage_error = 2,
+  timed_out = 124,
+  not_executable = 126,
+  not_found = 127,
+  signal_base = 128
+};
+
+/// Ends a sub-command: main() prints the text behind the sub-command's name.
+struct error : std::runtime_error {
+  error(int status, const std::string& text) : std::runtime_error(text), status(status) {}
+  int status;
+};
+
+using arguments = std::vector<std::string>;
+
+/// The program's own file, and the folder it lies in.
+std::string self_path();
+std::string self_directory();
+
+/// Searches PATH as a shell does; a name with a slash is taken as it is. Empty if there is none.
+std::string find_in_path(const std::string& name);
+
+/// Programs that come with farside: beside this one, or in ../libexec/farside. Empty if absent.
+std::string find_companion(const std::string& name);
+
+struct captured {
+  bool ended = false;  ///< false: it could not be started, or ran longer than it may
+  int status = -1;     ///< its exit status; -1 if a signal killed it
+  std::string text;    ///< stdout and stderr together
+};
+/// Runs a command without a shell and with stdin closed, for `seconds` at most.
+captured capture(const arguments& command, double seconds = 5);
+
+/// First line of what a command prints, without white space around it; empty if it fails.
+std::string first_line_of(const arguments& command);
+std::string first_line_of_file(const std::string& path);
+std::string trimmed(std::string_view text);
+
+/// `64M` <-> 67108864. Suffixes K, M, G, T are powers of 1024; nothing else is a size.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+std::string human_size(std::uint64_t bytes);
+/// `3.2 s`, `2 min 5 s`.
+std::string human_time(double seconds);
+
+/// A whole number without sign or blanks, or nothing.
+std::optional<std::uint64_t> parse_number(std::string_view text);
+
+/// The candidate that `word` is probably a misspelling of; empty if none is near.
+std::string nearest(std::string_view word, const arguments& candidates);
+
+/// `a b 'c d'`: a command as one could type it.
+std::string quoted(const arguments& command);
+
+/// Columns as wide as their widest cell; the last one is never padded.
+class table {
+ public:
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  std::string text(std::string_view indent = "") const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// Adds '1 rank' or '3 ranks'.
+std::string counted(std::uint64_t n, const std::string& noun);
+
+}  // namespace far::app
