@@ -1,0 +1,142 @@
+# farside_program() builds a program once per flavour; farside_rank_test() runs it on many ranks.
+include_guard(GLOBAL)
+
+# farside_program(NAME name SOURCES source... [FLAVOURS flavour...] [INSTALL])
+#
+# Builds <name>_<flavour> for each flavour given that this build has; with none given, for smp,
+# openmpi, mpich and shmem. INSTALL: the main ones go to libexec/farside, where `farside` looks.
+function(farside_program)
+  cmake_parse_arguments(arg "INSTALL" "NAME" "SOURCES;FLAVOURS" ${ARGN})
+  if(NOT arg_FLAVOURS)
+    set(arg_FLAVOURS ${farside_main_flavours})
+  endif()
+  foreach(flavour IN LISTS arg_FLAVOURS)
+    if(NOT flavour IN_LIST farside_flavours)
+      continue()
+    endif()
+    set(target ${arg_NAME}_${flavour})
+    add_executable(${target} ${arg_SOURCES})
+    target_link_libraries(${target} PRIVATE farside_flavour_${flavour})
+    if(flavour MATCHES "-clang$")
+      set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
+        "${PROJECT_SOURCE_DIR}/cmake/compile_with;${FARSIDE_CLANG_CXX};${CCACHE_PROGRAM};--")
+    endif()
+    if(arg_INSTALL AND FARSIDE_INSTALL AND flavour IN_LIST farside_main_flavours)
+      install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/farside)
+    endif()
+  endforeach()
+endfunction()
+
+# How each test flavour runs: the flavour it is built as, and the rank counts of the quick matrix.
+# The full matrix is 1 2 3 4 7 for all of them.
+set(farside_full_ranks 1 2 3 4 7)
+set(farside_quick_ranks 2 3)
+foreach(flavour smp smp-threads smp-checked)
+  set(farside_quick_ranks_${flavour} 1 2 3 4 7)
+endforeach()
+foreach(flavour smp-asan smp-tsan)
+  set(farside_quick_ranks_${flavour} 1 2 3 4)
+endforeach()
+set(farside_built_as_smp-threads smp)
+set(farside_built_as_openmpi-rma openmpi)
+set(farside_built_as_mpich-rma mpich)
+set(farside_all_test_flavours
+    smp smp-threads openmpi openmpi-rma mpich mpich-rma shmem
+    smp-asan smp-tsan smp-checked smp-clang)
+
+# farside_rank_test(SUITE suite PROGRAM name
+#                   [FLAVOURS test flavour...] [RANKS n...] [ARGS arg...] [TIMEOUT seconds])
+#
+# Registers a test <suite>.<flavour>.n<N> for each test flavour that name was built for, each
+# running `farside run -n N name_flavour ARGS`. RANKS replaces the matrix, and all are quick then.
+# After TIMEOUT (default 120) `farside` ends the job and shows every rank's stack.
+function(farside_rank_test)
+  cmake_parse_arguments(arg "" "SUITE;PROGRAM;TIMEOUT" "FLAVOURS;RANKS;ARGS" ${ARGN})
+  if(NOT arg_FLAVOURS)
+    set(arg_FLAVOURS ${farside_all_test_flavours})
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  foreach(flavour IN LISTS arg_FLAVOURS)
+    set(built_as ${flavour})
+    if(DEFINED farside_built_as_${flavour})
+      set(built_as ${farside_built_as_${flavour}})
+    endif()
+    if(NOT TARGET ${arg_PROGRAM}_${built_as})
+      continue()
+    endif()
+    set(options "")
+    if(flavour MATCHES "^smp-(threads|tsan)$")
+      set(options --threads)
+    endif()
+    set(environment "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=halt_on_error=1")
+    if(flavour MATCHES "-rma$")
+      list(APPEND environment FARSIDE_MPI_SHARED=0)
+    endif()
+
+    set(quick ${farside_quick_ranks})
+    set(full ${farside_full_ranks})
+    if(DEFINED farside_quick_ranks_${flavour})
+      set(quick ${farside_quick_ranks_${flavour}})
+    endif()
+    if(arg_RANKS)
+      set(quick ${arg_RANKS})
+      set(full ${arg_RANKS})
+    endif()
+    foreach(ranks IN LISTS full)
+      set(test ${arg_SUITE}.${flavour}.n${ranks})
+      add_test(NAME ${test}
+               COMMAND farside run -n ${ranks} ${options} --timeout ${arg_TIMEOUT}
+                       $<TARGET_FILE:${arg_PROGRAM}_${built_as}> ${arg_ARGS})
+      # Looking for leaks costs 4 s of CPU per process with g++-12 on arm64: once is enough.
+      set(leaks 0)
+      if(ranks EQUAL 2)
+        set(leaks 1)
+      endif()
+      farside_test_properties(${test} PROCESSORS ${ranks} TIMEOUT ${arg_TIMEOUT}
+                              ENVIRONMENT ${environment} ASAN_OPTIONS=detect_leaks=${leaks})
+      if(NOT ranks IN_LIST quick)
+        set_tests_properties(${test} PROPERTIES LABELS full)
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+# farside_test_properties(<test> [PROCESSORS n] [TIMEOUT seconds] [ENVIRONMENT NAME=value...])
+#
+# What every test has: the labels quick and full, and a time after which ctest kills it, later
+# than the one after which `farside` would have explained what hangs.
+function(farside_test_properties test)
+  cmake_parse_arguments(arg "" "PROCESSORS;TIMEOUT" "ENVIRONMENT" ${ARGN})
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 1)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  math(EXPR limit "${arg_TIMEOUT} + 60")
+  set_tests_properties(${test} PROPERTIES LABELS "quick;full" PROCESSORS ${arg_PROCESSORS}
+                       TIMEOUT ${limit} ENVIRONMENT "${arg_ENVIRONMENT}")
+endfunction()
+
+# farside_flavour_flags(<variable> <flavour>): the command-line flags that compile a source file
+# for a flavour, for tests that call a compiler themselves.
+function(farside_flavour_flags variable flavour)
+  set(target farside_flavour_${flavour})
+  set(flags -std=c++20 -Wall -Wextra -Werror "-I${farside_include_dir}")
+  get_target_property(defines ${target} INTERFACE_COMPILE_DEFINITIONS)
+  get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
+  foreach(define IN LISTS defines)
+    list(APPEND flags -D${define})
+  endforeach()
+  foreach(library IN LISTS libraries)
+    if(library MATCHES "transport")
+      get_target_property(folders ${library} INTERFACE_INCLUDE_DIRECTORIES)
+      foreach(folder IN LISTS folders)
+        list(APPEND flags -isystem "${folder}")
+      endforeach()
+    endif()
+  endforeach()
+  set(${variable} ${flags} PARENT_SCOPE)
+endfunction()
