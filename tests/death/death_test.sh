@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# death_test.sh FARSIDE PROGRAM FLAVOUR
+#
+# One rank of a job dies, in every way there is: the job must end soon, with a status that is not
+# 0 and a message that names the rank and the cause, and leave nothing behind. PROGRAM is
+# death.cpp, built for FLAVOUR (smp, openmpi, mpich, shmem).
+set -u
+farside=$1
+program=$2
+flavour=$3
+limit_ms=5000
+unset FARSIDE_THREADS FARSIDE_STATS
+export FARSIDE_SEGMENT=${FARSIDE_SEGMENT:-16M}
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/death.XXXXXX")
+export TMPDIR=$scratch/tmp # where the launcher and MPI keep the files of a job
+mkdir "$TMPDIR"
+output=$scratch/output
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+number=0
+
+fail() {
+  printf 'FAILED %s (%s)\n  %s\n--- it said:\n%s\n---\n' "$what" "$flavour" "$1" "$(head -c 4000 "$output")"
+  failed=$((failed + 1))
+}
+
+now_ms() { date +%s%3N; }
+
+# Processes of the current job, by its tag. The tag is the last argument of each of them.
+living() { pgrep -f -- "$tag" 2>/dev/null; }
+
+# nobody_left MS: all processes of the job are gone within that time.
+nobody_left() {
+  local until=$(($(now_ms) + $1))
+  while [[ -n $(living) ]]; do
+    if (($(now_ms) > until)); then
+      fail "processes are left: $(living | tr '\n' ' ')$(ps -o pid=,stat=,args= -p "$(living | paste -sd,)" | head -5)"
+      living | xargs -r kill -9 # by their ids; all have our tag
+      return
+    fi
+    sleep 0.05
+  done
+}
+
+# What this flavour's transport keeps in /dev/shm while a job runs; other jobs may run too.
+case $flavour in
+  mpich*) shm_names='mpich|ucx' ;;
+  openmpi* | shmem*) shm_names='vader|osc|sm_segment|ucx|sshmem' ;;
+  *) shm_names='.' ;;
+esac
+shm_files() { find /dev/shm -mindepth 1 -maxdepth 1 -printf '%f\n' | grep -E "$shm_names" | sort; }
+
+# no_files_left: nothing in the folder for temporary files, nothing new in /dev/shm that stays
+# there without a process that has it mapped.
+no_files_left() {
+  local left name
+  left=$(find "$TMPDIR" -mindepth 1 ! -type d | head -5)
+  [[ -z $left ]] || fail "files are left: $left"
+  rm -rf "${TMPDIR:?}"/*
+  for name in $(comm -13 <(echo "$shm_before") <(shm_files)); do
+    sleep 1
+    grep -qsF "/dev/shm/$name" /proc/[0-9]*/maps && continue
+    [[ ! -e /dev/shm/$name ]] || fail "/dev/shm/$name is left"
+  done
+}
+
+start_case() {
+  number=$((number + 1))
+  tag="tag-$$-$number-of-this-case"
+  shm_before=$(shm_files)
+}
+
+# dies PATTERN HOW RANK WAIT [OPTION...]: what the launcher says must match PATTERN.
+dies() {
+  local pattern=$1 how=$2 rank=$3 wait=$4
+  start_case
+  what="$how of rank $rank while others wait: $wait ${*:5}"
+  timeout -k 2 40 "$farside" run -n 3 "${@:5}" "$program" "$how" "$rank" "$wait" "$tag" >"$output" 2>&1 </dev/null
+  local status=$? ended died
+  ended=$(now_ms)
+  died=$(sed -n 's/.*dies at \([0-9]*\) ms.*/\1/p' "$output" | head -1)
+  if ((status == 124 || status == 137)) && [[ $how != kill ]]; then
+    fail "hangs"
+  elif ((status == 0)); then
+    fail "ends with status 0"
+  elif [[ -z $died ]]; then
+    fail "the rank did not come to the point of dying"
+  elif ((ended - died > limit_ms)); then
+    fail "took $((ended - died)) ms to end"
+  fi
+  grep -qE -- "$pattern" "$output" || fail "does not say '$pattern'"
+  nobody_left 1000
+  no_files_left
+}
+
+# starts HOW RANK WAIT: a job in the background; its launcher's pid is in $launcher.
+starts() {
+  start_case
+  what="$*"
+  "$farside" run -n 3 "$program" "$@" "$tag" >"$output" 2>&1 </dev/null &
+  launcher=$!
+  local until=$(($(now_ms) + 20000))
+  while ! grep -q "all are there" "$output"; do
+    (($(now_ms) < until)) || { fail "did not start"; return 1; }
+    sleep 0.05
+  done
+  sleep 0.5
+}
+
+declare -A said=(
+  [throw]='rank 2 \(pid [0-9]+\) failed: the reason of this death'
+  [run]='rank 2 \(pid [0-9]+\) failed: the reason of this death'
+  [odd]='rank 2 \(pid [0-9]+\) failed: '
+  [exit3]='rank 2 \(pid [0-9]+\) exited with status 3'
+  [exit0]='rank 2 \(pid [0-9]+\) exited with status 0 before its far::runtime ended'
+  [_exit0]='rank 2 \(pid [0-9]+\) exited with status 0 before its far::runtime ended'
+  [abort]='rank 2 \(pid [0-9]+\) was killed by signal 6 \(SIGABRT\)'
+  [segv]='rank 2 \(pid [0-9]+\) was killed by signal 11 \(SIGSEGV\)'
+  [kill]='rank 2 \(pid [0-9]+\) was killed by signal 9 \(SIGKILL\)'
+)
+
+# --- every way to die, and every way to wait -------------------------------------------------------
+for how in throw run odd exit3 exit0 _exit0 abort segv kill; do
+  dies "${said[$how]}" "$how" 2 barrier
+done
+for wait in get future compute; do
+  dies "${said[throw]}" throw 2 "$wait"
+  dies "${said[kill]}" kill 2 "$wait"
+  dies "${said[_exit0]}" _exit0 2 "$wait"
+done
+dies 'rank 0 \(pid [0-9]+\) was killed by signal 9 \(SIGKILL\)' kill 0 barrier
+dies 'rank 0 \(pid [0-9]+\) failed: the reason of this death' run 0 compute
+if [[ $flavour == smp* ]]; then
+  dies 'the reason of this death' run 2 barrier --threads
+  dies 'exited with status 3' exit3 1 compute --threads
+  dies 'SIGSEGV' segv 1 barrier --threads
+fi
+
+# --- the rank says why it died, once, in its own words -----------------------------------------------
+start_case
+what="an exception in main"
+"$farside" run -n 2 "$program" throw 1 barrier "$tag" >"$output" 2>&1 </dev/null
+grep -qE '^(\[1\] )?rank 1: uncaught exception: the reason of this death$' "$output" || fail "rank 1 does not speak for itself"
+nobody_left 1000
+start_case
+what="an exception in far::run"
+"$farside" run -n 2 "$program" run 1 barrier "$tag" >"$output" 2>&1 </dev/null
+grep -qE '^(\[1\] )?rank 1: the reason of this death$' "$output" || fail "rank 1 does not speak for itself"
+nobody_left 1000
+
+# --- the launcher dies ---------------------------------------------------------------------------
+for wait in barrier compute; do
+  if starts none 1 "$wait"; then
+    what="SIGKILL of the launcher while ranks wait: $wait"
+    kill -9 "$launcher"
+    wait "$launcher" 2>/dev/null
+    nobody_left 5000
+    sleep 0.3
+    no_files_left
+  fi
+done
+
+# --- what does a hanging job wait for? -----------------------------------------------------------
+if starts none 1 barrier; then
+  what="SIGQUIT to the launcher of a hanging job"
+  # A wait is written down once it has lasted a while: on a loaded machine, seconds.
+  for _ in 1 2 3 4 5 6; do
+    kill -QUIT "$launcher"
+    sleep 1.5
+    (($(grep -cE '^ *[02] +[0-9]+ +running +a barrier' "$output") < 2)) || break
+  done
+  grep -qE '^ *0 +[0-9]+ +running +a barrier' "$output" || fail "does not say that rank 0 waits for a barrier"
+  grep -qE '^ *1 +[0-9]+ +running +nothing: it computes' "$output" || fail "does not say that rank 1 computes"
+  grep -qE '^ *2 +[0-9]+ +running +a barrier' "$output" || fail "does not say that rank 2 waits for a barrier"
+  kill -0 "$launcher" 2>/dev/null || fail "the job has ended, though it was only asked"
+  what="SIGTERM to the launcher of a hanging job"
+  kill -TERM "$launcher"
+  begin=$(now_ms)
+  wait "$launcher"
+  status=$?
+  ((status == 143)) || fail "ends with status $status, not 143"
+  (($(now_ms) - begin < limit_ms)) || fail "took $(($(now_ms) - begin)) ms to end"
+  nobody_left 1000
+  no_files_left
+fi
+
+# --- and after a time-out its stacks are shown too ---------------------------------------------------
+start_case
+what="--timeout of a hanging job"
+begin=$(now_ms)
+"$farside" run -n 3 --timeout 3 "$program" none 1 barrier "$tag" >"$output" 2>&1 </dev/null
+status=$?
+((status == 124)) || fail "ends with status $status, not 124"
+(($(now_ms) - begin < 3000 + limit_ms)) || fail "took $(($(now_ms) - begin)) ms to end"
+grep -qE '^ *1 +[0-9]+ +running +nothing: it computes' "$output" || fail "does not say that rank 1 computes"
+[[ $(grep -cE 'stack of rank [0-9]+:' "$output") -ge 3 ]] || fail "does not show the stack of every rank"
+nobody_left 1000
+no_files_left
+
+if ((failed != 0)); then
+  echo "$failed failures in $number cases"
+  exit 1
+fi
+echo "$number cases of death checked"

@@ -1,0 +1,186 @@
+// errors MISUSE: one misuse each, in a program that is otherwise right. Started with ranks by
+// errors_test.sh, which knows the message expected of each.
+#include <farside/farside.hpp>
+
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using far::rank_t;
+
+void out_of_range(std::size_t past_end) {
+  auto& c = far::detail::here();
+  far::ptr<long> p(far::nprocs() - 1, c.link.segment_size() - 8 + past_end);
+  far::put(p, 1);
+}
+
+/// The misuses that happen inside a runtime.
+const std::map<std::string, void (*)()> misuses = {
+    {"second-runtime", [] { far::runtime again; }},
+    {"second-thread",
+     [] {
+       std::string message;
+       std::thread([&] {
+         try {
+           far::rank();
+         } catch (const std::exception& e) {
+           message = e.what();
+         }
+       }).join();
+       if (!message.empty()) throw std::runtime_error(message);
+     }},
+    {"alloc-too-much", [] { (void)far::alloc<char>(std::size_t{1} << 43); }},
+    {"alloc-bit-by-bit",
+     [] {
+       for (;;) (void)far::alloc<char>(1 << 16);
+     }},
+    {"alloc-on-too-much", [] { (void)far::alloc_on<char>(0, std::size_t{1} << 43); }},
+    {"alloc-on-bit-by-bit",
+     [] {
+       for (;;) (void)far::alloc_on<char>(0, 1 << 16);
+     }},
+    {"alloc-on-bad-rank", [] { (void)far::alloc_on<int>(far::nprocs()); }},
+    {"dealloc-twice",
+     [] {
+       auto p = far::alloc<int>();
+       far::dealloc(p);
+       far::dealloc(p);
+     }},
+    {"dealloc-twice-remote",
+     [] {
+       auto p = far::alloc_on<int>(0);
+       far::dealloc(p);
+       far::dealloc(p);
+     }},
+    {"dealloc-twice-by-another",
+     [] {
+       auto p = far::broadcast(far::rank() == 0 ? far::alloc<long>(4) : far::ptr<long>(), 0);
+       far::barrier();
+       if (far::rank() == far::nprocs() - 1) {
+         far::dealloc(p);
+         far::dealloc(p);
+       }
+       far::barrier();
+       (void)far::alloc<long>();  // where the owner notices
+       far::barrier();
+     }},
+    {"dealloc-inside",
+     [] {
+       auto p = far::alloc<long>(8);
+       far::dealloc(p + 1);
+     }},
+    {"bad-root", [] { far::broadcast(1, far::nprocs()); }},
+    {"empty-team", [] { far::barrier(far::team()); }},
+    {"empty-future", [] { far::future<int>().get(); }},
+
+    // Noticed by checked builds only.
+    {"get-null", [] { far::get(far::ptr<long>()); }},
+    {"put-null", [] { far::put(far::ptr<long>(), 1); }},
+    {"rank-too-high", [] { far::get(far::ptr<long>(far::nprocs(), 4096)); }},
+    {"beyond-the-end", [] { out_of_range(8); }},
+    {"across-the-end",
+     [] {
+       auto& c = far::detail::here();
+       (void)far::get(far::ptr<long>(0, c.link.segment_size() - 64), 9);
+     }},
+    {"huge-count",
+     [] {
+       long one = 0;
+       far::get(far::make<long>(1), &one, ~std::size_t{0} / 4);
+     }},
+    {"misaligned", [] { far::fetch_add(far::ptr<long>(0, 4100), 1L); }},
+    {"device-memory", [] { far::get(far::ptr<long>::from_raw(std::uint64_t{1} << 63 | 4096)); }},
+    {"arithmetic",
+     [] {
+       auto p = far::alloc<long>(4);
+       p += std::ptrdiff_t{1} << 42;
+       far::put(p, 1);
+     }},
+    {"arithmetic-below",
+     [] {
+       far::ptr<long> p(far::nprocs() - 1, 64);
+       p -= 100;
+     }},
+    {"flush-bad-rank", [] { far::flush(far::nprocs()); }},
+    {"different-collectives",
+     [] {
+       if (far::rank() == 1)
+         far::all_reduce(1);
+       else
+         far::broadcast(1, 0);
+     }},
+    {"different-roots", [] { far::broadcast(1, far::rank() == 1 ? 1 : 0); }},
+    {"different-sizes",
+     [] {
+       std::vector<int> values(far::rank() == 1 ? 11 : 10);
+       far::broadcast(std::span(values), 0);
+     }},
+    {"different-types",
+     [] {
+       if (far::rank() == 1)
+         far::broadcast(1.0, 0);
+       else
+         far::broadcast(1.0f, 0);
+     }},
+    {"barrier-or-not",
+     [] {
+       if (far::rank() == 1)
+         far::barrier();
+       else
+         far::all_gather(1);
+     }},
+};
+
+int before_runtime(int, char**) {
+  far::barrier();
+  return 0;
+}
+
+int after_runtime(int argc, char** argv) {
+  std::optional<far::runtime> world;
+  world.emplace(argc, argv);
+  auto p = far::make<int>(1);
+  world.reset();
+  return far::get(p);
+}
+
+int two_in_a_row(int argc, char** argv) {
+  {
+    far::runtime world(argc, argv);
+  }
+  far::print("rank ", 1, "\n");
+  return 0;
+}
+
+/// main as it is mostly written: not for ranks that are threads.
+int in_main(int argc, char** argv) {
+  far::runtime world(argc, argv);
+  far::barrier();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string what = argc > 1 ? argv[1] : "";
+  if (what == "before-runtime") return before_runtime(argc, argv);
+  if (what == "after-runtime") return after_runtime(argc, argv);
+  if (what == "after-runtime-collective") return two_in_a_row(argc, argv);
+  if (what == "in-main") return in_main(argc, argv);
+  if (what == "nothing") return far::run(argc, argv, [] { far::barrier(); });
+  auto found = misuses.find(what);
+  if (found == misuses.end()) {
+    std::fprintf(stderr, "errors: '%s' is no misuse that this program knows\n", what.c_str());
+    return 64;
+  }
+  auto commit = found->second;
+  return far::run(argc, argv, [commit] {
+    commit();
+    far::barrier();
+  });
+}

@@ -1,0 +1,41 @@
+// A rank without a runtime: writes its slot of the board by hand, so that the launcher can be
+// tested for what it reads there.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "farside/detail/board.hpp"
+
+namespace board_rank {
+
+using far::job::rank_state;
+using far::job::waiting;
+
+inline far::job::slot* own_slot() {
+  const char* path = getenv(far::job::board_variable);
+  const char* index = getenv(far::job::slot_variable);
+  if (!path || !index) return nullptr;
+  far::job::board* board = far::job::board::open(path);
+  return board ? &(*board)[static_cast<std::size_t>(std::atoi(index))] : nullptr;
+}
+
+inline void be_born(far::job::slot& own, int rank, int world) {
+  own.pid = static_cast<std::uint32_t>(getpid());
+  own.rank = static_cast<std::uint32_t>(rank);
+  own.world = static_cast<std::uint32_t>(world);
+  own.waits_on = far::job::no_rank;
+  own.state = rank_state::running;
+}
+
+inline void wait_for(far::job::slot& own, waiting what, std::uint32_t on,
+                     std::uint64_t collectives) {
+  own.waits_for = what;
+  own.waits_on = on;
+  own.waits_since = far::job::monotonic_ns();
+  own.collectives = collectives;
+}
+
+}  // namespace board_rank
