@@ -1,0 +1,201 @@
+// The same few accesses in several ways: by the library, by the CPU alone on memory that ranks
+// share, and by the raw calls of MPI and OpenSHMEM. Each way has a type of its own with the same
+// members, so that one loop measures them all.
+#pragma once
+
+#include "harness.hpp"
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#if defined(FARSIDE_USE_SHMEM)
+#include <shmem.h>
+#endif
+
+namespace far::bench {
+
+using word = std::uint64_t;
+
+/// By the library.
+struct by_library {
+  using place = ptr<word>;
+
+  place at(ptr<word> p) const { return p; }
+  /// `p`, known only once `zero` is: a get of it cannot begin before the last one has ended.
+  static place after(place p, word zero) { return place::from_raw(p.raw() ^ zero); }
+
+  word get(place p) { return far::get(p); }
+  void put(place p, word value) { far::put(p, value); }
+  void put_flush(place p, word value) {
+    far::put(p, value);
+    far::flush(p.rank());
+  }
+  word fetch_add(place p, word value) { return far::fetch_add(p, value); }
+  word compare_swap(place p, word expected, word desired) {
+    return far::compare_swap(p, expected, desired);
+  }
+  void read(place p, word* to, std::size_t bytes) { far::get(p, to, bytes / sizeof(word)); }
+  void write(place p, const word* from, std::size_t bytes) {
+    far::put(p, from, bytes / sizeof(word));
+  }
+  void flush() { far::flush(); }
+  void barrier() { far::barrier(); }
+};
+
+/// By plain loads and stores, std::atomic and memcpy. Opaque to the compiler as far as the
+/// addresses go, and volatile, but without any order: the least that a CPU can do.
+class by_cpu {
+ public:
+  using place = word*;
+
+  explicit by_cpu(ptr<word> barrier_words)
+      : arrived_(*barrier_words.local()), round_(*(barrier_words + 8).local()) {}
+
+  place at(ptr<word> p) const { return p.local(); }
+  static place after(place p, word zero) {
+    return reinterpret_cast<place>(reinterpret_cast<std::uintptr_t>(p) ^ zero);
+  }
+
+  word get(place p) { return *const_cast<const volatile word*>(p); }
+  void put(place p, word value) { *const_cast<volatile word*>(p) = value; }
+  void put_flush(place p, word value) {
+    put(p, value);
+    flush();
+  }
+  word fetch_add(place p, word value) { return std::atomic_ref<word>(*p).fetch_add(value); }
+  word compare_swap(place p, word expected, word desired) {
+    std::atomic_ref<word>(*p).compare_exchange_strong(expected, desired);
+    return expected;
+  }
+  void read(place p, word* to, std::size_t bytes) { std::memcpy(to, opaque(p), opaque(bytes)); }
+  void write(place p, const word* from, std::size_t bytes) {
+    std::memcpy(opaque(p), from, opaque(bytes));
+  }
+  void flush() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+  /// One counter; the last to arrive starts the next round.
+  void barrier() {
+    std::atomic_ref<word> arrived(arrived_), round(round_);
+    word now = round.load(std::memory_order_acquire);
+    if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == nprocs()) {
+      arrived.store(0, std::memory_order_relaxed);
+      round.store(now + 1, std::memory_order_release);
+      return;
+    }
+    for (int i = 0; round.load(std::memory_order_acquire) == now; ++i)
+      if (crowded_ || i > 10000) sched_yield();
+  }
+
+ private:
+  word& arrived_;
+  word& round_;
+  bool crowded_ = nprocs() > detail::usable_cores();
+};
+
+#if defined(FARSIDE_USE_MPI)
+/// By the calls of MPI on the library's own window.
+class by_calls {
+ public:
+  struct place {
+    int rank;
+    MPI_Aint offset;
+  };
+
+  by_calls() : window_(*detail::here().link.raw_window()), win_(window_.raw_window()) {}
+
+  place at(ptr<word> p) const {
+    return {static_cast<int>(p.rank()), window_.raw_place(p.rank(), p.offset())};
+  }
+  static place after(place p, word zero) {
+    return {p.rank, p.offset + static_cast<MPI_Aint>(zero)};
+  }
+
+  word get(place p) {
+    word value;
+    MPI_Get(&value, 8, MPI_BYTE, p.rank, p.offset, 8, MPI_BYTE, win_);
+    MPI_Win_flush_local(p.rank, win_);
+    return value;
+  }
+  void put(place p, word value) {
+    MPI_Put(&value, 8, MPI_BYTE, p.rank, p.offset, 8, MPI_BYTE, win_);
+    MPI_Win_flush_local(p.rank, win_);
+  }
+  void put_flush(place p, word value) {
+    MPI_Put(&value, 8, MPI_BYTE, p.rank, p.offset, 8, MPI_BYTE, win_);
+    MPI_Win_flush(p.rank, win_);
+  }
+  word fetch_add(place p, word value) {
+    word old;
+    MPI_Fetch_and_op(&value, &old, MPI_UINT64_T, p.rank, p.offset, MPI_SUM, win_);
+    MPI_Win_flush(p.rank, win_);
+    return old;
+  }
+  word compare_swap(place p, word expected, word desired) {
+    word old;
+    MPI_Compare_and_swap(&desired, &expected, &old, MPI_UINT64_T, p.rank, p.offset, win_);
+    MPI_Win_flush(p.rank, win_);
+    return old;
+  }
+  void read(place p, word* to, std::size_t bytes) {
+    int n = static_cast<int>(bytes);
+    MPI_Get(to, n, MPI_BYTE, p.rank, p.offset, n, MPI_BYTE, win_);
+    MPI_Win_flush_local(p.rank, win_);
+  }
+  void write(place p, const word* from, std::size_t bytes) {
+    int n = static_cast<int>(bytes);
+    MPI_Put(from, n, MPI_BYTE, p.rank, p.offset, n, MPI_BYTE, win_);
+    MPI_Win_flush_local(p.rank, win_);
+  }
+  void flush() { MPI_Win_flush_all(win_); }
+  void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
+
+ private:
+  const detail::mpi_backend::window& window_;
+  MPI_Win win_;
+};
+#endif
+
+#if defined(FARSIDE_USE_SHMEM)
+/// By the calls of OpenSHMEM on the library's own symmetric memory.
+class by_calls {
+ public:
+  struct place {
+    int pe;
+    unsigned long* address;  ///< of the same object on this rank
+  };
+
+  place at(ptr<word> p) const {
+    return {static_cast<int>(p.rank()),
+            static_cast<unsigned long*>(detail::here().link.address(rank(), p.offset()))};
+  }
+  static place after(place p, word zero) { return {p.pe, p.address + zero}; }
+
+  word get(place p) {
+    word value;
+    shmem_getmem(&value, p.address, 8, p.pe);
+    return value;
+  }
+  void put(place p, word value) { shmem_putmem(p.address, &value, 8, p.pe); }
+  void put_flush(place p, word value) {
+    shmem_putmem(p.address, &value, 8, p.pe);
+    shmem_quiet();
+  }
+  word fetch_add(place p, word value) {
+    return shmem_ulong_atomic_fetch_add(p.address, value, p.pe);
+  }
+  word compare_swap(place p, word expected, word desired) {
+    return shmem_ulong_atomic_compare_swap(p.address, expected, desired, p.pe);
+  }
+  void read(place p, word* to, std::size_t bytes) { shmem_getmem(to, p.address, bytes, p.pe); }
+  void write(place p, const word* from, std::size_t bytes) {
+    shmem_putmem(p.address, from, bytes, p.pe);
+  }
+  void flush() { shmem_quiet(); }
+  void barrier() { shmem_barrier_all(); }
+};
+#endif
+
+}  // namespace far::bench

@@ -1,0 +1,339 @@
+// What the core operations cost beside the floor: plain shared memory where ranks share it, the
+// raw calls of MPI or OpenSHMEM where they do not. README.md says how to read the names.
+
+#include "access.hpp"
+#include "caches.hpp"
+#include "harness.hpp"
+
+#include <bit>
+#include <memory>
+#include <random>
+
+namespace far::bench {
+namespace {
+
+/// Who talks to whom.
+enum class partners { all, pair, self };
+constexpr const char* names[] = {"all", "pair", "self"};
+
+/// The rank that this one works on; none if it has no partner in a pair.
+std::optional<rank_t> choose(partners who, std::minstd_rand& random) {
+  if (who == partners::self) return rank();
+  if (who == partners::pair)
+    return (rank() ^ 1) < nprocs() ? std::optional(rank() ^ 1) : std::nullopt;
+  return static_cast<rank_t>(random() / 7 % nprocs());
+}
+
+/// How much memory is touched by all ranks together, and what that is called.
+struct footprint {
+  const char* name;
+  std::size_t bytes;
+};
+
+/// Places in an order computed beforehand, for one way to access them. Slices go on where the last
+/// one ended, whoever ran it, so that nothing is in the cache only because the other has just used
+/// it.
+template <class By>
+class walk {
+ public:
+  walk(By& by, const std::vector<ptr<word>>& places) : mask_(places.size() - 1) {
+    for (auto p : places) places_.push_back(by.at(p));
+  }
+
+  /// What a loop keeps in registers.
+  struct view {
+    const typename By::place* places;
+    std::size_t mask;
+    typename By::place operator[](std::size_t i) const { return places[i & mask]; }
+  };
+  view all() const { return {places_.data(), mask_}; }
+
+ private:
+  std::vector<typename By::place> places_;
+  std::size_t mask_;
+};
+template <class By>
+using view = typename walk<By>::view;
+
+// ---- the loops that are measured --------------------------------------------------------------
+
+/// Each get's address depends on the value that the last one read, which is 0.
+struct chained_gets {
+  template <class By>
+  void operator()(By& by, view<By> where, std::size_t begin, std::size_t n) const {
+    word value = 0;
+    for (std::size_t i = 0; i < n; ++i) value = by.get(By::after(where[begin + i], value));
+    keep(value);
+  }
+};
+
+/// The same with fetch_add.
+struct chained_adds {
+  template <class By>
+  void operator()(By& by, view<By> where, std::size_t begin, std::size_t n) const {
+    word value = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      value = by.fetch_add(By::after(where[begin + i], value), value);
+    keep(value);
+  }
+};
+
+/// Calls `each(by, place)` on one place after another, independently.
+template <class One>
+struct independent {
+  One each;
+  template <class By>
+  void operator()(By& by, view<By> where, std::size_t begin, std::size_t n) const {
+    One one = each;  // its captures in registers, too
+    for (std::size_t i = 0; i < n; ++i) {
+      one(by, where[begin + i]);
+      asm volatile("" ::: "memory");
+    }
+  }
+};
+
+/// Compare-and-swaps of a word that others may change too.
+struct compare_swaps {
+  bool until_success;
+  template <class By>
+  void operator()(By& by, view<By> where, std::size_t begin, std::size_t n) const {
+    auto place = where[begin];
+    word expected = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (;;) {
+        word seen = by.compare_swap(place, expected, expected + 1);
+        bool done = seen == expected;
+        expected = done ? seen + 1 : seen;
+        if (done || !until_success) break;
+      }
+    }
+    keep(expected);
+  }
+};
+
+// ---- the measurements -------------------------------------------------------------------------
+
+template <class Floor>
+class core_benchmark {
+ public:
+  core_benchmark(suite& s, Floor floor) : suite_(s), floor_(floor) {}
+
+  void run() {
+    for (footprint f : footprints()) {
+      memory far_memory(f.bytes / nprocs());
+      if (!far_memory.whole) {
+        suite_.say(detail::text("-- segments have no room for ",
+                                detail::human_size(static_cast<double>(f.bytes)),
+                                ": nothing is measured ", f.name, "; raise FARSIDE_SEGMENT"));
+        continue;
+      }
+      for (partners who : {partners::all, partners::pair, partners::self}) {
+        if (nprocs() == 1 && who != partners::self) continue;
+        if (who != partners::self && std::string_view(f.name) == "in L1") continue;
+        words(f, who, far_memory);
+      }
+      if (std::string_view(f.name) != "in L1") blocks(f, far_memory);
+    }
+    contended();
+    synchronisation();
+  }
+
+ private:
+  /// The same number of bytes, all zero, on every rank.
+  struct memory {
+    explicit memory(std::size_t bytes) : words(std::bit_floor(bytes) / sizeof(word)) {
+      try {
+        mine = pointer_cast<word>(alloc<line>(words / 8));
+      } catch (const allocation_error&) {
+      }
+      ranks = all_gather(mine);
+      whole = std::find(ranks.begin(), ranks.end(), nullptr) == ranks.end();
+      if (!whole) return;
+      std::vector<word> zeros(std::min<std::size_t>(words, 1 << 17));
+      for (std::size_t done = 0; done < words; done += zeros.size())
+        put(mine + static_cast<std::ptrdiff_t>(done), zeros.data(), zeros.size());
+      barrier();
+    }
+    ~memory() {
+      barrier();
+      dealloc(mine);
+    }
+    memory(const memory&) = delete;
+
+    struct line {
+      alignas(64) word words[8];
+    };
+    std::size_t words;
+    ptr<word> mine;
+    std::vector<ptr<word>> ranks;
+    bool whole = false;
+  };
+
+  std::vector<footprint> footprints() const {
+    caches here = caches_of_this_machine();
+    if constexpr (std::same_as<Floor, by_cpu>)
+      return {{"in L1", here.first / 4 * nprocs()},
+              {"in cache", here.last / 8},
+              {"beyond cache", 4 * here.last}};
+    else
+      return {{"in cache", here.last / 8}};
+  }
+
+  /// Measures `loop` at `places`.
+  template <class Loop>
+  void compare(const std::string& name, measure what, const std::vector<ptr<word>>& places,
+               Loop loop) {
+    if (!suite_.wants(name)) return;
+    walk<by_library> our_walk(library_, places);
+    walk<Floor> floor_walk(floor_, places);
+    std::size_t next = 0;
+    auto part = [&](auto& by, auto& where) {
+      return [&](std::size_t n) {
+        if (places.size() > 0) loop(by, where.all(), next, n);
+        next += n;
+      };
+    };
+    suite_.compare(name, what, part(library_, our_walk), part(floor_, floor_walk));
+  }
+
+  /// 8-byte operations at random places.
+  void words(footprint f, partners who, const memory& far_memory) {
+    std::vector<ptr<word>> places = random_places(f, who, far_memory);
+    auto name = [&](const char* operation) {
+      return detail::text(operation, ", ", names[static_cast<int>(who)], ", ", f.name);
+    };
+    const word zero = opaque(word{0});
+    compare(name("get 8B"), time_of_one(), places, chained_gets());
+    compare(name("put 8B"), time_of_one(), places,
+            independent([zero](auto& by, auto place) { by.put(place, zero); }));
+    compare(name("put 8B + flush"), time_of_one(), places,
+            independent([zero](auto& by, auto place) { by.put_flush(place, zero); }));
+    compare(name("fetch_add"), time_of_one(), places, chained_adds());
+    compare(name("fetch_add, result unused"), time_of_one(), places,
+            independent([zero](auto& by, auto place) { by.fetch_add(place, zero); }));
+  }
+
+  /// As many places as lines of the whole memory, at least; none for a rank without a partner.
+  std::vector<ptr<word>> random_places(footprint f, partners who, const memory& far_memory) {
+    std::minstd_rand random(rank() + 1);
+    std::vector<ptr<word>> places;
+    std::size_t count = std::max<std::size_t>(std::bit_ceil(f.bytes / 64 / nprocs()), 256);
+    for (std::size_t i = 0; i < count; ++i)
+      if (auto target = choose(who, random)) {
+        std::size_t index =
+            (static_cast<std::size_t>(random()) << 16 ^ random()) % far_memory.words;
+        places.push_back(far_memory.ranks[*target] + static_cast<std::ptrdiff_t>(index));
+      }
+    return places;
+  }
+
+  /// Copies between far memory and a buffer of this process, block after block.
+  void blocks(footprint f, const memory& far_memory) {
+    partners who = nprocs() == 1 ? partners::self : partners::pair;
+    std::minstd_rand random;
+    auto target = choose(who, random);
+    std::vector<word> buffer((std::size_t{4} << 20) / sizeof(word));
+    for (std::size_t bytes : {8, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304}) {
+      if (bytes > far_memory.words * sizeof(word) ||
+          (std::string_view(f.name) == "beyond cache" && bytes < 4096))
+        continue;
+      std::vector<ptr<word>> places;
+      for (std::size_t at = 0; target && at < far_memory.words; at += bytes / sizeof(word))
+        places.push_back(far_memory.ranks[*target] + static_cast<std::ptrdiff_t>(at));
+      std::string size = bytes < 1024      ? detail::text(bytes, "B")
+                         : bytes < 1048576 ? detail::text(bytes >> 10, "KiB")
+                                           : detail::text(bytes >> 20, "MiB");
+      auto name = [&](const char* operation) {
+        return detail::text("bandwidth ", operation, " ", size, ", ", names[static_cast<int>(who)],
+                            ", ", f.name);
+      };
+      compare(name("get"), bandwidth(bytes), places,
+              independent([to = buffer.data(), bytes](auto& by, auto place) {
+                by.read(place, to, bytes);
+              }));
+      compare(name("put"), bandwidth(bytes), places,
+              independent([from = buffer.data(), bytes](auto& by, auto place) {
+                by.write(place, from, bytes);
+              }));
+    }
+  }
+
+  /// Atomics on one word each: of rank 0 for all, of the even rank for a pair.
+  void contended() {
+    memory far_memory(256);
+    for (partners who : {partners::all, partners::pair, partners::self}) {
+      if (nprocs() == 1 && who != partners::self) continue;
+      rank_t home = who == partners::all ? 0 : who == partners::pair ? rank() & ~rank_t{1} : rank();
+      bool idle = who == partners::pair && (rank() ^ 1) >= nprocs();
+      std::vector<ptr<word>> places(idle ? 0 : 1, far_memory.ranks[home]);
+      auto name = [&](const char* operation) {
+        return detail::text(operation, ", ", names[static_cast<int>(who)]);
+      };
+      compare(name("fetch_add, one word"), time_of_one(), places,
+              independent([](auto& by, auto place) { by.fetch_add(place, 1); }));
+      compare(name("compare_swap, one try"), time_of_one(), places, compare_swaps{false});
+      compare(name("compare_swap, until success"), time_of_one(), places, compare_swaps{true});
+    }
+  }
+
+  void synchronisation() {
+    suite_.compare(
+        "flush, nothing to flush", time_of_one(),
+        [this](std::size_t n) {
+          while (n-- > 0) library_.flush();
+        },
+        [this](std::size_t n) {
+          while (n-- > 0) floor_.flush();
+        });
+    suite_.compare(
+        "barrier", time_of_one(),
+        [this](std::size_t n) {
+          while (n-- > 0) library_.barrier();
+        },
+        [this](std::size_t n) {
+          while (n-- > 0) floor_.barrier();
+        });
+  }
+
+  suite& suite_;
+  by_library library_;
+  Floor floor_;
+};
+
+void run(suite& s) {
+  bool shared = true;
+  for (rank_t other = 0; other < nprocs(); ++other)
+    shared = shared && detail::here().link.address(other, 4096) != nullptr;
+#if defined(FARSIDE_USE_SHMEM)
+  shared = false;  // with one rank all memory is its own, but the calls are OpenSHMEM's
+#elif defined(FARSIDE_USE_MPI)
+  shared = detail::here().link.raw_window() == nullptr;
+#endif
+  if (!shared) {
+#if defined(FARSIDE_USE_MPI) || defined(FARSIDE_USE_SHMEM)
+    s.say("floor: the raw calls of MPI or OpenSHMEM");
+    core_benchmark(s, by_calls()).run();
+#endif
+    return;
+  }
+  s.say("floor: plain loads and stores, std::atomic, memcpy");
+  ptr<word> words;
+  if (rank() == 0) {
+    words = alloc<word>(16);
+    for (int i = 0; i < 16; ++i) put(words + i, 0);
+  }
+  words = broadcast(words, 0);
+  core_benchmark(s, by_cpu(words)).run();
+}
+
+}  // namespace
+}  // namespace far::bench
+
+int main(int argc, char** argv) {
+  return far::run(argc, argv, [](int count, char** words) {
+    return far::bench::main(
+        count, words,
+        "Measures get, put, atomics, flush, barrier and bandwidth beside their floor.",
+        far::bench::run);
+  });
+}

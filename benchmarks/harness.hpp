@@ -1,0 +1,344 @@
+// What every benchmark here shares: options, measuring against a floor, the table and the JSON.
+//
+//   int main(int argc, char** argv) {
+//     return far::run(argc, argv, [](int argc, char** argv) {
+//       return far::bench::main(argc, argv, "Measures ...", [](far::bench::suite& s) {
+//         s.compare("name", far::bench::time_of_one(), ours, floor);
+//       });
+//     });
+//   }
+//
+// `ours` and `floor` take a number of iterations and do them. The floor is the least that the same
+// work costs without the library, on the same memory. Both run in short slices that alternate, so
+// that drift of the machine meets both alike:
+//
+//   calibrate | floor ours | ours floor | floor ours | ...      `reps` slices of each
+//
+// All ranks enter a slice after a barrier; its time is that of the slowest rank. Figures are
+// medians over the slices, spread is (75th - 25th percentile) / median of our slices.
+#pragma once
+
+#include <farside/farside.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace far::bench {
+
+/// The compiler must assume that `value` is used, and that memory changes here.
+template <class T>
+inline void keep(const T& value) {
+  asm volatile("" : : "r"(value) : "memory");
+}
+
+/// `value`, of which the compiler knows nothing.
+template <class T>
+inline T opaque(T value) {
+  asm volatile("" : "+r"(value) : : "memory");
+  return value;
+}
+
+/// Name of this build and run, as in the names of tests: smp, smp-threads, openmpi, openmpi-rma,
+/// ...
+inline std::string backend_name();
+
+/// What is computed from the time of one iteration.
+struct measure {
+  const char* unit;
+  double bytes;  ///< 0: a time in nanoseconds; else a bandwidth of so many bytes an iteration
+
+  double value(double nanoseconds) const { return bytes == 0 ? nanoseconds : bytes / nanoseconds; }
+};
+inline measure time_of_one() { return {"ns", 0}; }
+inline measure bandwidth(std::size_t bytes) { return {"GB/s", static_cast<double>(bytes)}; }
+
+/// One line of the table and one object of the JSON list; floor 0 means that there is none.
+struct record {
+  std::string name;
+  std::string unit;
+  double median, spread, floor;
+  double ratio() const { return median / floor; }
+};
+
+struct options {
+  int reps = 15;
+  double slice = 3e6;  ///< nanoseconds
+  std::string json, filter;
+};
+
+/// Measures, prints and remembers. Made alike on all ranks; all calls are collective.
+class suite {
+ public:
+  explicit suite(const options& chosen) : options_(chosen) {}
+
+  /// Whether `--filter` chooses this name. Ask before expensive preparations.
+  bool wants(std::string_view name) const {
+    return name.find(options_.filter) != std::string_view::npos;
+  }
+
+  /// A line of text between the measurements.
+  void say(const std::string& text) const {
+    if (rank() == 0) std::printf("%s\n", text.c_str()), std::fflush(stdout);
+  }
+
+  template <class Ours, class Floor>
+  void compare(const std::string& name, measure what, Ours ours, Floor floor) {
+    if (!wants(name)) return;
+    std::size_t our_count = calibrate(ours), floor_count = calibrate(floor);
+    std::vector<double> our_times, floor_times;
+    auto run_ours = [&] { our_times.push_back(what.value(slice(ours, our_count))); };
+    auto run_floor = [&] { floor_times.push_back(what.value(slice(floor, floor_count))); };
+    for (int i = 0; i < options_.reps; ++i) {
+      if (i % 2 == 0) run_floor(), run_ours();
+      if (i % 2 == 1) run_ours(), run_floor();
+    }
+    add({name, what.unit, at(our_times, 0.5), spread(our_times), at(floor_times, 0.5)});
+  }
+
+  /// For what has no floor.
+  template <class Ours>
+  void measure_alone(const std::string& name, measure what, Ours ours) {
+    if (!wants(name)) return;
+    std::size_t count = calibrate(ours);
+    std::vector<double> times;
+    for (int i = 0; i < options_.reps; ++i) times.push_back(what.value(slice(ours, count)));
+    add({name, what.unit, at(times, 0.5), spread(times), 0});
+  }
+
+  const std::vector<record>& records() const { return records_; }
+
+ private:
+  /// Nanoseconds an iteration, of the slowest rank.
+  template <class Work>
+  static double slice(Work& work, std::size_t count) {
+    using clock = std::chrono::steady_clock;
+    barrier();
+    auto begin = clock::now();
+    work(count);
+    auto end = clock::now();
+    double mine = std::chrono::duration<double, std::nano>(end - begin).count();
+    return all_reduce(mine, maximum()) / static_cast<double>(count);
+  }
+
+  /// How many iterations fill a slice; warms up as well. The same on all ranks.
+  template <class Work>
+  std::size_t calibrate(Work& work) const {
+    std::size_t count = 1;
+    for (;;) {
+      double took = slice(work, count) * static_cast<double>(count);
+      double factor = std::clamp(options_.slice / std::max(took, 1.0), 0.0, 16.0);
+      if (factor < 2)
+        return std::max<std::size_t>(1,
+                                     static_cast<std::size_t>(static_cast<double>(count) * factor));
+      count = static_cast<std::size_t>(static_cast<double>(count) * factor);
+    }
+  }
+
+  /// The value below which the given part of them lies, interpolated.
+  static double at(std::vector<double> values, double part) {
+    std::sort(values.begin(), values.end());
+    double place = part * static_cast<double>(values.size() - 1);
+    auto below = static_cast<std::size_t>(place);
+    auto above = std::min(below + 1, values.size() - 1);
+    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+  }
+  static double spread(const std::vector<double>& values) {
+    return (at(values, 0.75) - at(values, 0.25)) / at(values, 0.5);
+  }
+
+  void add(record r);
+
+  options options_;
+  std::vector<record> records_;
+  std::size_t name_width_ = 44;
+};
+
+// ---- output -----------------------------------------------------------------------------------
+
+/// Four digits, and no more after the point than mean something.
+inline std::string number(double value) {
+  char text[32];
+  int digits = value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : 3;
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+inline void suite::add(record r) {
+  if (rank() == 0) {
+    if (records_.empty())
+      std::printf("%-*s %5s %11s %11s %7s %7s\n", static_cast<int>(name_width_), "", "unit", "ours",
+                  "floor", "ratio", "spread");
+    bool floor = r.floor != 0;
+    std::printf("%-*s %5s %11s %11s %7s %6.1f%%\n", static_cast<int>(name_width_), r.name.c_str(),
+                r.unit.c_str(), number(r.median).c_str(), floor ? number(r.floor).c_str() : "-",
+                floor ? number(r.ratio()).c_str() : "-", 100 * r.spread);
+    std::fflush(stdout);
+  }
+  records_.push_back(std::move(r));
+}
+
+inline std::string json_text(std::string_view text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + '"';
+}
+
+/// A JSON list of objects with the keys name, backend, ranks, unit, median, spread, floor, ratio.
+inline void write_json(std::ostream& out, const std::vector<record>& records) {
+  auto digits = [](double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", value);
+    return std::string(std::isfinite(value) ? text : "null");
+  };
+  std::string backend = json_text(backend_name());
+  out << "[";
+  const char* comma = "\n";
+  for (const record& r : records) {
+    out << comma << "  {\"name\": " << json_text(r.name) << ", \"backend\": " << backend
+        << ", \"ranks\": " << nprocs() << ", \"unit\": " << json_text(r.unit)
+        << ", \"median\": " << digits(r.median) << ", \"spread\": " << digits(r.spread)
+        << ", \"floor\": " << (r.floor != 0 ? digits(r.floor) : "null")
+        << ", \"ratio\": " << (r.floor != 0 ? digits(r.ratio()) : "null") << "}";
+    comma = ",\n";
+  }
+  out << "\n]\n";
+}
+
+inline std::string backend_name() {
+  std::string_view note = FARSIDE_BACKEND_NOTE;
+  if (note.starts_with("mpi ")) note.remove_prefix(4);
+  if (note.starts_with("shmem")) note = "shmem";
+  std::string result(note);
+#if defined(FARSIDE_USE_MPI)
+  if (!detail::here().link.coherent()) result += "-rma";
+#endif
+  if (detail::setting(job::threads_variable)) result += "-threads";
+  if (FARSIDE_CHECKED) result += "-checked";
+  return result;
+}
+
+// ---- options ----------------------------------------------------------------------------------
+
+inline constexpr const char* options_text = R"(
+  --quick              fewer and shorter slices: a look, not a measurement
+  --reps N             how many slices of each measurement; 15 by default
+  --filter TEXT        only measurements whose name contains TEXT
+  --json FILE          also writes the figures as a JSON list
+  --help               prints this
+
+ours and floor alternate in slices of 3 ms; figures are medians over the slices, of the slowest
+rank in each. ratio = ours / floor: less is better for ns, more for GB/s. spread is the middle
+half of our slices, relative to the median.
+)";
+
+/// What went wrong, for the user.
+struct wrong_option {
+  std::string text;
+};
+
+inline options parse(int argc, char** argv) {
+  options result;
+  bool quick = false, reps_given = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    std::optional<std::string> value;
+    if (auto equals = word.find('='); word.starts_with("--") && equals != std::string::npos) {
+      value = word.substr(equals + 1);
+      word.resize(equals);
+    }
+    auto needed = [&](const char* example) {
+      if (!value && i + 1 < argc) value = argv[++i];
+      if (!value || value->empty())
+        throw wrong_option{word + " needs a value, as in '" + word + " " + example + "'"};
+      return *value;
+    };
+    if (word == "--quick" && !value) {
+      quick = true;
+    } else if (word == "--reps") {
+      std::string text = needed("15");
+      auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), result.reps);
+      if (problem != std::errc() || end != text.data() + text.size() || result.reps < 1 ||
+          result.reps > 10000)
+        throw wrong_option{"--reps " + text + ": not a whole number from 1 to 10000"};
+      reps_given = true;
+    } else if (word == "--filter") {
+      result.filter = needed("get");
+    } else if (word == "--json") {
+      result.json = needed("figures.json");
+    } else {
+      throw wrong_option{std::string(argv[i]) +
+                         ": there is no such option; --help lists those there are"};
+    }
+  }
+  if (quick) {
+    result.slice = 5e5;
+    if (!reps_given) result.reps = 5;
+  }
+  return result;
+}
+
+/// The whole of a benchmark program, within a rank. Returns its exit status.
+template <class Body>
+int main(int argc, char** argv, const char* purpose, Body body) {
+  const std::string program = std::string(argv[0]).substr(std::string(argv[0]).rfind('/') + 1);
+  const bool speaks = rank() == 0;
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]) == "--help" || std::string_view(argv[i]) == "-h") {
+      if (speaks)
+        std::printf("usage: %s [options]\n\n%s\n%s", program.c_str(), purpose, options_text);
+      return 0;
+    }
+  options chosen;
+  std::ofstream json;
+  try {
+    chosen = parse(argc, argv);
+    bool good = true;
+    if (!chosen.json.empty()) {
+      if (speaks)
+        json.open(chosen.json), good = json.is_open();  // now, not after minutes of measuring
+      good = broadcast(good, 0);
+    }
+    if (!good)
+      throw wrong_option{"--json " + chosen.json +
+                         ": that file cannot be written; check the folder and its rights"};
+  } catch (const wrong_option& problem) {
+    if (speaks) std::fprintf(stderr, "%s: %s\n", program.c_str(), problem.text.c_str());
+    return 2;
+  }
+  suite measurements(chosen);
+  measurements.say(detail::text(program, ": ", backend_name(), ", ", nprocs(),
+                                nprocs() == 1 ? " rank" : " ranks", ", ", chosen.reps,
+                                " slices of ", chosen.slice / 1e6, " ms each"));
+  body(measurements);
+  if (measurements.records().empty()) {
+    if (speaks)
+      std::fprintf(stderr,
+                   "%s: --filter '%s': no measurement's name contains that; run without it to see "
+                   "the names\n",
+                   program.c_str(), chosen.filter.c_str());
+    return 2;
+  }
+  if (json.is_open()) {
+    write_json(json, measurements.records());
+    json.close();
+    if (!json) {
+      std::fprintf(stderr, "%s: --json %s: could not be written to the end; is the disk full?\n",
+                   program.c_str(), chosen.json.c_str());
+      return 1;
+    }
+  }
+  return 0;
+}
+
+}  // namespace far::bench
