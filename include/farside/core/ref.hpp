@@ -3,6 +3,9 @@
 
 #include <farside/core/ptr.hpp>
 
+#include <type_traits>
+#include <utility>
+
 namespace far::inline FARSIDE_BACKEND {
 
 template <class T>
