@@ -51,22 +51,35 @@ class backend {
   }
 
   void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+    if (skewed(from, offset, bytes)) [[unlikely]]
+      return put_skewed(rank, offset, static_cast<const std::byte*>(from), bytes);
     shmem_putmem(base_ + offset, from, bytes, static_cast<int>(rank));
     traffic_.puts.begin(traffic_.threads);
   }
 
   void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     finish_puts();
-    shmem_getmem(to, base_ + offset, bytes, static_cast<int>(rank));
+    if (skewed(to, offset, bytes)) [[unlikely]]
+      get_skewed(rank, offset, static_cast<std::byte*>(to), bytes);
+    else
+      shmem_getmem(to, base_ + offset, bytes, static_cast<int>(rank));
     acquire_fence();
   }
 
   request async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+    if (skewed(from, offset, bytes)) [[unlikely]] {
+      put(rank, offset, from, bytes);
+      return {};
+    }
     shmem_putmem_nbi(base_ + offset, from, bytes, static_cast<int>(rank));
     return {traffic_, traffic_.puts, traffic_.puts.begin(traffic_.threads)};
   }
 
   request async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+    if (skewed(to, offset, bytes)) [[unlikely]] {
+      get(rank, offset, to, bytes);
+      return {};
+    }
     finish_puts();
     shmem_getmem_nbi(to, base_ + offset, bytes, static_cast<int>(rank));
     return {traffic_, traffic_.gets, traffic_.gets.begin(traffic_.threads)};
@@ -135,6 +148,35 @@ class backend {
   }
 
  private:
+  /// Whole words of the segment from or to a private buffer that is not aligned as they are: the
+  /// library would copy such a block by accesses that cut the words in two (`racy_get`).
+  static bool skewed(const void* buffer, std::size_t offset, std::size_t bytes) {
+    return (reinterpret_cast<std::uintptr_t>(buffer) & 7) != 0 && ((offset | bytes) & 7) == 0;
+  }
+
+  static constexpr std::size_t bounce_bytes = 4096;
+
+  [[gnu::noinline]] void put_skewed(rank_t rank, std::size_t offset, const std::byte* from,
+                                    std::size_t bytes) {
+    alignas(64) std::byte bounce[bounce_bytes];
+    for (std::size_t n; bytes != 0; offset += n, from += n, bytes -= n) {
+      n = std::min(bytes, bounce_bytes);
+      std::memcpy(bounce, from, n);
+      shmem_putmem(base_ + offset, bounce, n, static_cast<int>(rank));
+    }
+    traffic_.puts.begin(traffic_.threads);
+  }
+
+  [[gnu::noinline]] void get_skewed(rank_t rank, std::size_t offset, std::byte* to,
+                                    std::size_t bytes) {
+    alignas(64) std::byte bounce[bounce_bytes];
+    for (std::size_t n; bytes != 0; offset += n, to += n, bytes -= n) {
+      n = std::min(bytes, bounce_bytes);
+      shmem_getmem(bounce, base_ + offset, n, static_cast<int>(rank));
+      std::memcpy(to, bounce, n);
+    }
+  }
+
   template <class T>
   T* at(std::size_t offset) const {
     return reinterpret_cast<T*>(base_ + offset);
