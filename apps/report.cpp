@@ -186,14 +186,14 @@ std::string waiting_report(const job_state& job, double age) {
     slot& rank = (*job.book.board)[i];
     bool running = rank.state == rank_state::running;
     bool reaped = (*job.book.board)[process_of(job, i)].reaped;
-    auto what = rank.waits_for.load();
+    auto [what, on] = rank.waits.load();
     bool known = what <= far::job::waiting::ending;
     std::uint64_t since = rank.waits_since, now = far::job::monotonic_ns();
     bool waits = running && known && !reaped && what != far::job::waiting::nothing;
     lines.row(
         {std::to_string(rank_in(job, i)), std::to_string(pid_in(job, i)),
          state_name(rank.state, reaped), running && !reaped ? (known ? name_of(what) : "?") : "-",
-         waits && rank.waits_on != far::job::no_rank ? std::to_string(rank.waits_on) : "-",
+         waits && on != far::job::no_rank ? std::to_string(on) : "-",
          waits && since && since < now ? human_time(1e-9 * static_cast<double>(now - since)) : "-",
          rank.state == rank_state::unborn ? "-" : std::to_string(rank.collectives)});
   }

@@ -50,8 +50,8 @@ class watcher {
   phase phase_ = phase::watching;
   std::uint64_t phase_began_ = 0;
   std::uint64_t bereaved_since_ = 0;  ///< when a rank first ended only because it had lost another
-  int escalation_ = 0;            ///< how far ending has gone: see keep_ending
-  std::uint64_t ranks_gone_ = 0;  ///< how long after the begin of ending no rank was left
+  int escalation_ = 0;                ///< how far ending has gone: see keep_ending
+  std::uint64_t ranks_gone_ = 0;      ///< how long after the begin of ending no rank was left
   std::optional<cause> cause_;
   std::optional<int> starter_status_;
 };

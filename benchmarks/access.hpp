@@ -150,7 +150,13 @@ class by_calls {
     MPI_Win_flush_local(p.rank, win_);
   }
   void flush() { MPI_Win_flush_all(win_); }
-  void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
+  /// What far::barrier promises: all puts are complete and visible to all.
+  void barrier() {
+    MPI_Win_flush_all(win_);
+    MPI_Win_sync(win_);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_sync(win_);
+  }
 
  private:
   const detail::mpi_backend::window& window_;
@@ -179,9 +185,11 @@ class by_calls {
     return value;
   }
   void put(place p, word value) { shmem_putmem(p.address, &value, 8, p.pe); }
+  /// What far::flush promises: no later get of this rank runs ahead of the put.
   void put_flush(place p, word value) {
     shmem_putmem(p.address, &value, 8, p.pe);
     shmem_quiet();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
   }
   word fetch_add(place p, word value) {
     return shmem_ulong_atomic_fetch_add(p.address, value, p.pe);

@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
   if (mode == "arguments")
     for (int i = 2; i < argc; ++i) printf("%d <%s>\n", my_rank, argv[i]);
 
-  own->waits_for = far::job::waiting::nothing;
+  own->waits = far::job::wait{};
   library_end();
   own->state = far::job::rank_state::finished;
   return mode == "late" && mine ? number : 0;

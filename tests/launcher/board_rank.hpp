@@ -26,14 +26,13 @@ inline void be_born(far::job::slot& own, int rank, int world) {
   own.pid = static_cast<std::uint32_t>(getpid());
   own.rank = static_cast<std::uint32_t>(rank);
   own.world = static_cast<std::uint32_t>(world);
-  own.waits_on = far::job::no_rank;
+  own.waits = far::job::wait{};
   own.state = rank_state::running;
 }
 
 inline void wait_for(far::job::slot& own, waiting what, std::uint32_t on,
                      std::uint64_t collectives) {
-  own.waits_for = what;
-  own.waits_on = on;
+  own.waits = far::job::wait{what, on};
   own.waits_since = far::job::monotonic_ns();
   own.collectives = collectives;
 }

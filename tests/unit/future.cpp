@@ -26,6 +26,7 @@ void ready_at_once() {
   auto f = future<int>::ready(5);
   CHECK(f.valid() && f.is_ready());
   CHECK(f.get() == 5);
+  CHECK_THROWS(f.get(), "taken already");
   future<void>::ready().get();
   CHECK(future<std::string>::ready(3u, 'x').get() == "xxx");
   CHECK_THROWS(future<int>::failed(failure("why")).get(), "why");
@@ -33,8 +34,9 @@ void ready_at_once() {
   CHECK(!nothing.valid());
   CHECK_THROWS(nothing.get(), "holds nothing");
   CHECK_THROWS(nothing.is_ready(), "holds nothing");
-  auto moved = std::move(f);
-  CHECK(moved.valid());
+  auto first = future<int>::ready(6);
+  auto moved = std::move(first);
+  CHECK(moved.valid() && !first.valid());
 }
 
 void ready_later() {

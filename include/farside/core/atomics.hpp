@@ -39,11 +39,11 @@ constexpr void require_word() {
 }
 
 template <atomic_op Op, class T>
-inline T fetch_op(ptr<T> at, T value) {
-  return perform(operation::atomic, at.rank(), sizeof(T), [&](context& c) {
-    check_access(c, "atomic", at, 1);
+[[gnu::always_inline]] inline T fetch_op(ptr<T> at, T value) {
+  return access(operation::atomic, at.rank(), sizeof(T), [&](auto& link) {
+    check_access(link, "atomic", at, 1);
     return std::bit_cast<T>(
-        c.link.template fetch_op<Op>(at.rank(), at.offset(), std::bit_cast<word_of<T>>(value)));
+        link.template fetch_op<Op>(at.rank(), at.offset(), std::bit_cast<word_of<T>>(value)));
   });
 }
 
@@ -60,7 +60,7 @@ template <atomic_op Op, class T>
 future<T> async_fetch_op(ptr<T> at, T value) {
   using word = word_of<T>;
   return as_type<T>(perform(operation::atomic, at.rank(), sizeof(T), [&](context& c) {
-    check_access(c, "atomic", at, 1);
+    check_access(c.link, "atomic", at, 1);
     return in_flight<word>(c, [&](word& old) {
       return c.link.template async_fetch_op<Op>(at.rank(), at.offset(), std::bit_cast<word>(value),
                                                 old);
@@ -71,16 +71,16 @@ future<T> async_fetch_op(ptr<T> at, T value) {
 }  // namespace detail
 
 // One definition a name: the blocking form and its async_ twin.
-#define FARSIDE_FETCH_OP(name, op, require)                                 \
-  template <class T>                                                        \
-  inline T name(ptr<T> at, std::type_identity_t<T> value) {                 \
-    detail::require<T>();                                                   \
-    return detail::fetch_op<detail::atomic_op::op>(at, value);              \
-  }                                                                         \
-  template <class T>                                                        \
-  inline future<T> async_##name(ptr<T> at, std::type_identity_t<T> value) { \
-    detail::require<T>();                                                   \
-    return detail::async_fetch_op<detail::atomic_op::op>(at, value);        \
+#define FARSIDE_FETCH_OP(name, op, require)                                        \
+  template <class T>                                                               \
+  [[gnu::always_inline]] inline T name(ptr<T> at, std::type_identity_t<T> value) { \
+    detail::require<T>();                                                          \
+    return detail::fetch_op<detail::atomic_op::op>(at, value);                     \
+  }                                                                                \
+  template <class T>                                                               \
+  inline future<T> async_##name(ptr<T> at, std::type_identity_t<T> value) {        \
+    detail::require<T>();                                                          \
+    return detail::async_fetch_op<detail::atomic_op::op>(at, value);               \
   }
 
 FARSIDE_FETCH_OP(fetch_add, add, require_atomic_integer)
@@ -93,7 +93,7 @@ FARSIDE_FETCH_OP(swap, swap, require_word)
 #undef FARSIDE_FETCH_OP
 
 template <class T>
-inline T fetch_sub(ptr<T> at, std::type_identity_t<T> value) {
+[[gnu::always_inline]] inline T fetch_sub(ptr<T> at, std::type_identity_t<T> value) {
   detail::require_atomic_integer<T>();
   return fetch_add(at, static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(value)));
 }
@@ -107,14 +107,14 @@ inline future<T> async_fetch_sub(ptr<T> at, std::type_identity_t<T> value) {
 /// Writes `desired` if the word holds `expected` (compared by its bytes). Returns what it held:
 /// it has been written exactly if that is `expected`.
 template <class T>
-inline T compare_swap(ptr<T> at, std::type_identity_t<T> expected,
-                      std::type_identity_t<T> desired) {
+[[gnu::always_inline]] inline T compare_swap(ptr<T> at, std::type_identity_t<T> expected,
+                                             std::type_identity_t<T> desired) {
   detail::require_word<T>();
   using word = detail::word_of<T>;
-  return detail::perform(operation::atomic, at.rank(), sizeof(T), [&](detail::context& c) {
-    detail::check_access(c, "compare_swap", at, 1);
-    return std::bit_cast<T>(c.link.compare_swap(
-        at.rank(), at.offset(), std::bit_cast<word>(expected), std::bit_cast<word>(desired)));
+  return detail::access(operation::atomic, at.rank(), sizeof(T), [&](auto& link) {
+    detail::check_access(link, "compare_swap", at, 1);
+    return std::bit_cast<T>(link.compare_swap(at.rank(), at.offset(), std::bit_cast<word>(expected),
+                                              std::bit_cast<word>(desired)));
   });
 }
 
@@ -125,7 +125,7 @@ inline future<T> async_compare_swap(ptr<T> at, std::type_identity_t<T> expected,
   using word = detail::word_of<T>;
   return detail::as_type<T>(
       detail::perform(operation::atomic, at.rank(), sizeof(T), [&](detail::context& c) {
-        detail::check_access(c, "compare_swap", at, 1);
+        detail::check_access(c.link, "compare_swap", at, 1);
         return detail::in_flight<word>(c, [&](word& old) {
           return c.link.async_compare_swap(at.rank(), at.offset(), std::bit_cast<word>(expected),
                                            std::bit_cast<word>(desired), old);
@@ -135,13 +135,13 @@ inline future<T> async_compare_swap(ptr<T> at, std::type_identity_t<T> expected,
 
 /// Reads a word that others change by atomics. What follows does not run ahead of it.
 template <class T>
-inline std::remove_const_t<T> atomic_load(ptr<T> at) {
+[[gnu::always_inline]] inline std::remove_const_t<T> atomic_load(ptr<T> at) {
   using value = std::remove_const_t<T>;
   detail::require_word<value>();
-  return detail::perform(operation::atomic, at.rank(), sizeof(T), [&](detail::context& c) {
-    detail::check_access(c, "atomic_load", at, 1);
+  return detail::access(operation::atomic, at.rank(), sizeof(T), [&](auto& link) {
+    detail::check_access(link, "atomic_load", at, 1);
     return std::bit_cast<value>(
-        c.link.template atomic_load<detail::word_of<value>>(at.rank(), at.offset()));
+        link.template atomic_load<detail::word_of<value>>(at.rank(), at.offset()));
   });
 }
 

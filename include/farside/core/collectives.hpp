@@ -14,7 +14,6 @@
 #include <bit>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -55,9 +54,8 @@ template <class Work>
 auto collectively(const team& over, const char* name, std::size_t element, std::size_t count,
                   rank_t root, Work work) {
   team_members& t = over.members();
-  context& c = here();
-  std::optional<timed> clock;
-  if (c.counts) clock.emplace(c, operation::collective, 0, element * count);
+  timed until_return(operation::collective, 0, element * count);
+  context& c = until_return.where();
   c.slot->collectives.fetch_add(1, std::memory_order_relaxed);
   t.phase = job::waiting::collective;
   check_agreement(c, t, name, element, count, root);

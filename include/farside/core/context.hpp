@@ -69,6 +69,44 @@ struct context {
 
 inline constinit thread_local context* current = nullptr;
 
+/// A back end whose operations need, in all jobs or some, no more than a small value, which each
+/// thread then keeps at hand: put, get, atomics and flush go to it instead of the back end. It is
+/// null in jobs that have none, and in those `without_view()`, if there is one, does the same.
+template <class B>
+concept has_view = requires(const B& link) {
+  { link.quick_view() } -> std::same_as<typename B::view>;
+};
+template <class B>
+concept has_jobs_without_view = !has_view<B> || requires(B& link) { link.without_view(); };
+
+template <class B>
+struct quick_access {
+  void set(context* c) { plain = c; }
+  std::nullptr_t view = nullptr;
+  context* plain = nullptr;
+};
+template <has_view B>
+struct quick_access<B> {
+  template <class Context>
+  void set(Context* c) {
+    view = c != nullptr ? c->link.quick_view() : typename B::view{};
+    plain = view ? nullptr : c;
+  }
+  typename B::view view{};
+  context* plain = nullptr;
+};
+
+/// What far operations look at first: null while somebody counts (and without a runtime), so that
+/// one that finds it has nothing else to ask. Null too where several threads share a rank, as each
+/// of them may begin to count.
+inline constinit thread_local quick_access<transport> quick{};
+
+inline void set_current(context* c) {
+  current = c;
+  bool plain = c != nullptr && !c->counts && c->threads == thread_level::single;
+  quick.set(plain ? c : nullptr);
+}
+
 /// The context of a process that is one rank, for the other threads of that rank.
 inline std::atomic<context*> process_context{nullptr};
 
@@ -97,30 +135,41 @@ inline context& here() {
 /// Tells the board what this rank waits for, as long as it lives.
 class waits {
  public:
-  waits(context& c, job::waiting what, rank_t on = job::no_rank) : slot_(*c.slot) {
-    outer_ = slot_.waits_for.load(std::memory_order_relaxed);
-    slot_.waits_on.store(on, std::memory_order_relaxed);
+  waits(context& c, job::waiting what, rank_t on = job::no_rank)
+      : slot_(*c.slot),
+        outer_(slot_.waits.load(std::memory_order_relaxed)),
+        outer_since_(slot_.waits_since.load(std::memory_order_relaxed)) {
     slot_.waits_since.store(job::monotonic_ns(), std::memory_order_relaxed);
-    slot_.waits_for.store(what, std::memory_order_release);
+    slot_.waits.store({what, on}, std::memory_order_release);
   }
-  ~waits() { slot_.waits_for.store(outer_, std::memory_order_release); }
+  ~waits() {
+    slot_.waits.store(outer_, std::memory_order_release);
+    slot_.waits_since.store(outer_since_, std::memory_order_relaxed);
+  }
   waits(const waits&) = delete;
 
  private:
   job::slot& slot_;
-  job::waiting outer_;
+  job::wait outer_;
+  std::uint64_t outer_since_;
 };
 
-/// Counts and times one operation, as long as it lives.
+/// Finds the context; counts and times one operation as long as it lives, if somebody counts.
 class timed {
  public:
-  [[gnu::noinline]] timed(context& c, operation kind, rank_t target, std::size_t bytes)
-      : c_(c), bytes_(bytes), begin_(job::monotonic_ns()), kind_(kind), target_(target) {}
+  [[gnu::noinline]] timed(operation kind, rank_t target, std::size_t bytes)
+      : c_(here()),
+        bytes_(bytes),
+        begin_(c_.counts ? job::monotonic_ns() : 0),
+        kind_(kind),
+        target_(target) {}
   [[gnu::noinline]] ~timed() {
+    if (!c_.counts) return;
     std::lock_guard lock(c_.mutex);
     if (c_.counts) c_.counts->add(kind_, target_, bytes_, job::monotonic_ns() - begin_);
   }
   timed(const timed&) = delete;
+  context& where() const { return c_; }
 
  private:
   context& c_;
@@ -131,21 +180,20 @@ class timed {
 };
 
 /// Tells the board, as long as it lives, that this rank may be waiting in a call of its transport.
-/// Three stores, as an atomic between two ranks of one node takes no more than 50 ns.
+/// One store each way: the fences of a transport wait for them, and an atomic between two ranks of
+/// one node takes no more than 50 ns.
 class notice {
  public:
-  notice(context& c, operation kind, rank_t target)
+  [[gnu::always_inline]] notice(context& c, operation kind, rank_t target)
       : slot_(c.waits_in_calls && kind != operation::put ? c.slot : nullptr) {
     if (slot_ == nullptr) return;
     constexpr job::waiting names[operation_kinds] = {
         job::waiting::get,     job::waiting::put,     job::waiting::atomic, job::waiting::flush,
         job::waiting::nothing, job::waiting::nothing, job::waiting::nothing};
-    slot_->waits_on.store(target, std::memory_order_relaxed);
-    slot_->waits_since.store(0, std::memory_order_relaxed);  // not known
-    slot_->waits_for.store(names[static_cast<std::size_t>(kind)], std::memory_order_relaxed);
+    slot_->waits.store({names[static_cast<std::size_t>(kind)], target}, std::memory_order_relaxed);
   }
-  ~notice() {
-    if (slot_ != nullptr) slot_->waits_for.store(job::waiting::nothing, std::memory_order_relaxed);
+  [[gnu::always_inline]] ~notice() {
+    if (slot_ != nullptr) slot_->waits.store({}, std::memory_order_relaxed);
   }
   notice(const notice&) = delete;
 
@@ -160,22 +208,45 @@ template <class B>
   requires(B::async_progress())
 inline constexpr bool never_waits<B> = true;
 
-/// Every far operation goes through here: finds the context, counts if somebody counts, works.
-/// Forced inline, so that what `work` captures stays in registers.
+/// Everything that is counted goes through here: counts if somebody counts, works. Forced inline,
+/// so that what `work` captures stays in registers.
 template <class Work>
 [[gnu::always_inline]] inline auto perform(operation kind, rank_t target, std::size_t bytes,
                                            Work&& work) {
-  context& c = here();
-  if (c.counts) [[unlikely]] {
-    timed until_return(c, kind, target, bytes);
-    return work(c);
-  }
+  timed until_return(kind, target, bytes);
+  context& c = until_return.where();
   if constexpr (never_waits<transport>) {
     return work(c);
   } else {
-    notice until_return(c, kind, target);
+    notice while_waiting(c, kind, target);
     return work(c);
   }
+}
+
+template <class Link>
+auto& without_view(Link& link) {
+  if constexpr (requires { link.without_view(); })
+    return link.without_view();
+  else
+    return link;
+}
+
+/// The same for put, get, atomics and flush, which `work(link)` does: the fast path. Checks ask for
+/// more than a view knows.
+template <class Work>
+[[gnu::always_inline]] inline auto access(operation kind, rank_t target, std::size_t bytes,
+                                          Work&& work) {
+  if constexpr (has_view<transport> && !FARSIDE_CHECKED) {
+    if (quick.view) [[likely]]
+      return work(quick.view);
+  }
+  if constexpr (has_jobs_without_view<transport> && !FARSIDE_CHECKED) {
+    if (context* c = quick.plain) [[likely]] {
+      notice while_waiting(*c, kind, target);
+      return work(without_view(c->link));
+    }
+  }
+  return perform(kind, target, bytes, [&](context& c) { return work(c.link); });
 }
 
 /// Where the head of the list of blocks that other ranks have freed lies in each segment.
@@ -229,7 +300,7 @@ inline void context::wait_round() {
     bereaved = true;
     slot->bereaved.store(1);
     raise<rank_failure>("rank ", link.rank(), " waits for ",
-                        name_of(slot->waits_for.load(std::memory_order_relaxed)), ", but rank ",
+                        name_of(slot->waits.load(std::memory_order_relaxed).what), ", but rank ",
                         lost, " has died.");
   }
 }
@@ -240,25 +311,25 @@ void* address_of(ptr<T> p) {
 }
 
 /// Checked builds: the pointer must name memory that exists.
-template <class T>
-void check_access(const context& c, const char* what, ptr<T> p, std::size_t n) {
+template <class Link, class T>
+void check_access(const Link& link, const char* what, ptr<T> p, std::size_t n) {
   if constexpr (FARSIDE_CHECKED) {
     const char* why = nullptr;
     if (!p)
       why = "the pointer is null";
     else if (p.raw() >> 63)
       why = "the pointer names device memory, which this back end does not have";
-    else if (p.rank() >= c.link.nprocs())
+    else if (p.rank() >= link.nprocs())
       why = "there is no such rank";
-    else if (n > c.link.segment_size() / sizeof(T) ||
-             p.offset() + n * sizeof(T) > c.link.segment_size())
+    else if (n > link.segment_size() / sizeof(T) ||
+             p.offset() + n * sizeof(T) > link.segment_size())
       why = "it reaches beyond the end of that rank's segment";
     else if (p.offset() % alignof(T) != 0)
       why = "the pointer is not aligned for its type";
     if (why != nullptr) [[unlikely]]
       raise(
-          "rank ", c.link.rank(), ": ", what, " of ", n, " x ", sizeof(T), " bytes at ", p, " of ",
-          c.link.nprocs(), " ranks with segments of ", c.link.segment_size(), " bytes: ", why,
+          "rank ", link.rank(), ": ", what, " of ", n, " x ", sizeof(T), " bytes at ", p, " of ",
+          link.nprocs(), " ranks with segments of ", link.segment_size(), " bytes: ", why,
           ". Use pointers from far::alloc, far::make or far::alloc_on, within what was allocated.");
   }
   if (p.offset() % alignof(T) != 0) __builtin_unreachable();  // far::ptr<T> is aligned for T

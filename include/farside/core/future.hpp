@@ -157,8 +157,10 @@ class [[nodiscard]] future {
   /// Waits and takes the value, once. Throws what the operation or a continuation threw.
   T get() {
     wait();
-    if (state_ && state_->failure) std::rethrow_exception(state_->failure);
-    if constexpr (!std::is_void_v<T>) return std::move(now_ ? *now_ : *state_->value);
+    future taken(std::move(*this));
+    if (taken.state_ && taken.state_->failure) std::rethrow_exception(taken.state_->failure);
+    if constexpr (!std::is_void_v<T>)
+      return std::move(taken.now_ ? *taken.now_ : *taken.state_->value);
   }
 
   /// A future of `next(value)`, called when this one is ready (at once if it is). A future that
@@ -189,7 +191,9 @@ class [[nodiscard]] future {
   detail::future_state<T>& require() {
     if (state_ == nullptr)
       detail::raise(
-          "this far::future holds nothing: it was moved from, or never given an operation.");
+          "this far::future holds nothing: its value was taken already (get(), then() or a move), "
+          "or "
+          "it was never given an operation.");
     return *state_;
   }
 

@@ -101,7 +101,7 @@ template <class T>
 void dealloc(ptr<T> p) {
   if (!p) return;
   detail::perform(operation::allocation, p.rank(), 0, [&](detail::context& c) {
-    detail::check_access(c, "dealloc", p, 1);
+    detail::check_access(c.link, "dealloc", p, 1);
     bool good = true;
     if (c.far_heap.contains(p.offset())) {
       good = c.far_heap.deallocate(c.link, p.rank(), p.offset());

@@ -14,14 +14,14 @@ namespace far::inline FARSIDE_BACKEND {
 
 /// Reads one object. One-sided; complete on return; sees this rank's own earlier puts. 1 get.
 template <class T>
-inline std::remove_const_t<T> get(ptr<T> from) {
+[[gnu::always_inline]] inline std::remove_const_t<T> get(ptr<T> from) {
   using value = std::remove_const_t<T>;
-  return detail::perform(operation::get, from.rank(), sizeof(T), [&](detail::context& c) {
-    detail::check_access(c, "get", from, 1);
+  return detail::access(operation::get, from.rank(), sizeof(T), [&](auto& link) {
+    detail::check_access(link, "get", from, 1);
     struct alignas(T) bytes {
       std::byte data[sizeof(T)];
     } buffer;
-    c.link.get(from.rank(), from.offset(), &buffer, sizeof(T));
+    link.get(from.rank(), from.offset(), &buffer, sizeof(T));
     return std::bit_cast<value>(buffer);
   });
 }
@@ -29,16 +29,16 @@ inline std::remove_const_t<T> get(ptr<T> from) {
 /// Reads `n` objects to `to`. One-sided; complete on return. 1 get.
 template <class T>
 void get(ptr<T> from, std::remove_const_t<T>* to, std::size_t n) {
-  detail::perform(operation::get, from.rank(), n * sizeof(T), [&](detail::context& c) {
-    detail::check_access(c, "get", from, n);
-    c.link.get(from.rank(), from.offset(), to, n * sizeof(T));
+  detail::access(operation::get, from.rank(), n * sizeof(T), [&](auto& link) {
+    detail::check_access(link, "get", from, n);
+    link.get(from.rank(), from.offset(), to, n * sizeof(T));
   });
 }
 
 /// Reads `n` objects. One-sided; complete on return. 1 get.
 template <class T>
 std::vector<std::remove_const_t<T>> get(ptr<T> from, std::size_t n) {
-  detail::check_access(detail::here(), "get", from, n);  // before so much memory is asked for
+  detail::check_access(detail::here().link, "get", from, n);  // before so much memory is asked for
   std::vector<std::remove_const_t<T>> result(n);
   get(from, result.data(), n);
   return result;
@@ -47,12 +47,12 @@ std::vector<std::remove_const_t<T>> get(ptr<T> from, std::size_t n) {
 /// Writes one object. One-sided; `value` may change on return; complete at the target after
 /// flush or barrier, and not ordered with anything before. 1 put.
 template <class T>
-inline void put(ptr<T> to, const std::type_identity_t<T>& value) {
+[[gnu::always_inline]] inline void put(ptr<T> to, const std::type_identity_t<T>& value) {
   static_assert(!std::is_const_v<T>,
                 "far::put through a far::ptr<const T>: the target is read-only");
-  detail::perform(operation::put, to.rank(), sizeof(T), [&](detail::context& c) {
-    detail::check_access(c, "put", to, 1);
-    c.link.put(to.rank(), to.offset(), &value, sizeof(T));
+  detail::access(operation::put, to.rank(), sizeof(T), [&](auto& link) {
+    detail::check_access(link, "put", to, 1);
+    link.put(to.rank(), to.offset(), &value, sizeof(T));
   });
 }
 
@@ -61,9 +61,9 @@ template <class T>
 void put(ptr<T> to, const std::type_identity_t<T>* from, std::size_t n) {
   static_assert(!std::is_const_v<T>,
                 "far::put through a far::ptr<const T>: the target is read-only");
-  detail::perform(operation::put, to.rank(), n * sizeof(T), [&](detail::context& c) {
-    detail::check_access(c, "put", to, n);
-    c.link.put(to.rank(), to.offset(), from, n * sizeof(T));
+  detail::access(operation::put, to.rank(), n * sizeof(T), [&](auto& link) {
+    detail::check_access(link, "put", to, n);
+    link.put(to.rank(), to.offset(), from, n * sizeof(T));
   });
 }
 
@@ -77,7 +77,7 @@ template <class T>
 future<std::remove_const_t<T>> async_get(ptr<T> from) {
   using value = std::remove_const_t<T>;
   return detail::perform(operation::get, from.rank(), sizeof(T), [&](detail::context& c) {
-    detail::check_access(c, "async_get", from, 1);
+    detail::check_access(c.link, "async_get", from, 1);
     return detail::in_flight<value>(c, [&](value& slot) {
       return c.link.async_get(from.rank(), from.offset(), &slot, sizeof(T));
     });
@@ -88,7 +88,7 @@ future<std::remove_const_t<T>> async_get(ptr<T> from) {
 template <class T>
 future<void> async_get(ptr<T> from, std::remove_const_t<T>* to, std::size_t n) {
   return detail::perform(operation::get, from.rank(), n * sizeof(T), [&](detail::context& c) {
-    detail::check_access(c, "async_get", from, n);
+    detail::check_access(c.link, "async_get", from, n);
     return detail::in_flight(c, c.link.async_get(from.rank(), from.offset(), to, n * sizeof(T)));
   });
 }
@@ -105,7 +105,7 @@ future<void> async_put(ptr<T> to, const std::type_identity_t<T>& value) {
 template <class T>
 future<void> async_put(ptr<T> to, const std::type_identity_t<T>* from, std::size_t n) {
   return detail::perform(operation::put, to.rank(), n * sizeof(T), [&](detail::context& c) {
-    detail::check_access(c, "async_put", to, n);
+    detail::check_access(c.link, "async_put", to, n);
     return detail::in_flight(c, c.link.async_put(to.rank(), to.offset(), from, n * sizeof(T)));
   });
 }
@@ -137,19 +137,19 @@ future<void> async_copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t
 }
 
 /// Completes this rank's earlier puts to `rank`: whoever reads afterwards sees them. One-sided.
-inline void flush(rank_t rank) {
-  detail::perform(operation::flush, rank, 0, [&](detail::context& c) {
+[[gnu::always_inline]] inline void flush(rank_t rank) {
+  detail::access(operation::flush, rank, 0, [&](auto& link) {
     if constexpr (FARSIDE_CHECKED)
-      if (rank >= c.link.nprocs())
-        detail::raise("flush(", rank, "): there are only ", c.link.nprocs(), " ranks, 0 to ",
-                      c.link.nprocs() - 1, ".");
-    c.link.flush(rank);
+      if (rank >= link.nprocs())
+        detail::raise("flush(", rank, "): there are only ", link.nprocs(), " ranks, 0 to ",
+                      link.nprocs() - 1, ".");
+    link.flush(rank);
   });
 }
 
 /// The same for all ranks.
-inline void flush() {
-  detail::perform(operation::flush, 0, 0, [](detail::context& c) { c.link.flush(); });
+[[gnu::always_inline]] inline void flush() {
+  detail::access(operation::flush, 0, 0, [](auto& link) { link.flush(); });
 }
 
 /// Lets the transport and everything in flight go on; runs continuations that have become due.

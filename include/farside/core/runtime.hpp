@@ -85,7 +85,7 @@ void runtime::start(const detail::start_options& start_with, options with, const
   detail::context& c = *context_;
   bool as_thread = start_with.shared_job != nullptr;
   attach_board(c, as_thread);
-  detail::current = &c;
+  detail::set_current(&c);
   if (!as_thread) detail::process_context.store(&c, std::memory_order_release);
   c.world->phase = job::waiting::starting;
   detail::synchronize(c, *c.world);  // all segments are there
@@ -107,7 +107,7 @@ inline void runtime::attach_board(detail::context& c, bool as_thread) {
   }
   c.slot->rank.store(c.link.rank());
   c.slot->world.store(c.link.nprocs());
-  c.slot->waits_on.store(job::no_rank);
+  c.slot->waits.store({});
   c.slot->pid.store(static_cast<std::uint32_t>(getpid()));
   c.slot->state.store(job::rank_state::running);
 }
@@ -119,7 +119,7 @@ inline runtime::~runtime() {
     fail("an exception left the scope of its far::runtime");
     if (!c.bereaved) c.slot->state.store(job::rank_state::failed);
     c.ended = true;
-    detail::current = nullptr;
+    detail::set_current(nullptr);
     detail::process_context.store(nullptr);
     context_.release();  // others may still reach into its memory: it stays until the process ends
     return;
@@ -139,7 +139,7 @@ inline runtime::~runtime() {
     std::fprintf(stderr, "rank %u: %s\n", c.link.rank(), e.what());
     c.link.abort(e.what());
   }
-  detail::current = nullptr;
+  detail::set_current(nullptr);
   detail::process_context.store(nullptr);
 }
 

@@ -62,17 +62,23 @@ inline team world() { return team(detail::here().world); }
 inline rank_t rank() { return detail::here().link.rank(); }
 inline rank_t nprocs() { return detail::here().link.nprocs(); }
 
-/// Returns when all members have called it. All their earlier puts are complete and visible to
-/// all members. Costs a flush and 2 log8(size) signals.
-inline void barrier(const team& over = world()) {
-  detail::team_members& t = over.members();
-  detail::perform(operation::barrier, 0, 0, [&](detail::context& c) {
+namespace detail {
+
+inline void barrier(team_members& t) {
+  perform(operation::barrier, 0, 0, [&](context& c) {
     c.slot->collectives.fetch_add(1, std::memory_order_relaxed);
     t.phase = job::waiting::barrier;
-    detail::check_agreement(c, t, "barrier", 0, 0, job::no_rank);
-    detail::synchronize(c, t);
+    check_agreement(c, t, "barrier", 0, 0, job::no_rank);
+    synchronize(c, t);
   });
 }
+
+}  // namespace detail
+
+/// Returns when all members have called it. All their earlier puts are complete and visible to
+/// all members. Costs a flush and 2 log8(size) signals.
+inline void barrier(const team& over) { detail::barrier(over.members()); }
+inline void barrier() { detail::barrier(*detail::here().world); }
 
 inline team team::split(int colour, int key) const {
   detail::context& c = detail::here();

@@ -67,6 +67,14 @@ inline std::uint64_t monotonic_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+inline constexpr std::uint32_t no_rank = 0xffff'ffffu;
+
+/// One word, so that a rank says it by one store.
+struct alignas(8) wait {
+  waiting what = waiting::nothing;
+  std::uint32_t on = no_rank;  ///< the rank waited for, or no_rank
+};
+
 /// One rank's slot. Every field is written by one side only: the rank writes all but
 /// `wait_status`, which its supervisor writes once the process has been reaped.
 struct alignas(64) slot {
@@ -74,9 +82,8 @@ struct alignas(64) slot {
   std::atomic<rank_state> state;             ///< see the diagram above
   std::atomic<std::uint32_t> rank;           ///< far::rank(), may differ from the slot
   std::atomic<std::uint32_t> world;          ///< far::nprocs() as this rank sees it
-  std::atomic<waiting> waits_for;            ///< valid while running
-  std::atomic<std::uint32_t> waits_on;       ///< the rank waited for, or no_rank
-  std::atomic<std::uint64_t> waits_since;    ///< monotonic_ns() when the wait began
+  std::atomic<wait> waits;                   ///< valid while running
+  std::atomic<std::uint64_t> waits_since;    ///< monotonic_ns() when the wait began; 0: not known
   std::atomic<std::uint64_t> collectives;    ///< barriers and collectives entered so far
   std::atomic<std::uint32_t> supervisor;     ///< pid of the supervisor, 0 if there is none
   std::atomic<std::uint32_t> reaped;         ///< 1 once wait_status is valid
@@ -92,7 +99,6 @@ struct alignas(64) slot {
   }
 };
 
-inline constexpr std::uint32_t no_rank = 0xffff'ffffu;
 inline constexpr std::uint64_t board_magic = 0x31'64'72'61'6f'62'72'66;  // "frboard1"
 
 /// The slots follow the header directly.

@@ -104,6 +104,7 @@ inline void write_report(const job_statistics& job, const std::string& path) {
 /// Collective. Counting stops: what follows is the report's own traffic.
 inline void report_statistics(context& c) {
   auto counts = std::move(c.counts);
+  set_current(&c);
   std::string target = c.stats_target;
   if (!counts || target.empty()) return;
   job_statistics job;
@@ -124,7 +125,9 @@ namespace far::inline FARSIDE_BACKEND::stats {
 /// Begins to count on this rank. Not collective.
 inline void enable() {
   detail::context& c = detail::here();
-  if (!c.counts) c.counts = std::make_unique<detail::statistics>(c.link.nprocs());
+  if (c.counts) return;
+  c.counts = std::make_unique<detail::statistics>(c.link.nprocs());
+  if (detail::current == &c) detail::set_current(&c);
 }
 
 /// What this rank has counted so far; all zero if nobody counts.

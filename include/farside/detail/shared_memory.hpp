@@ -140,43 +140,13 @@ inline void acquire_fence() {
 #endif
 }
 
-/// The segments of all ranks, mapped one after another, a power of two apart.
-class shared_memory {
+/// Where the segments of all ranks lie: one after another, a power of two apart. All that loads,
+/// stores and atomics need, so that a thread can keep a copy at hand. Null if `base` is.
+class shared_view {
  public:
-  shared_memory() = default;
-
-  /// Sizes and maps the memory behind `fd`. Every rank calls it with the same arguments.
-  shared_memory(int fd, rank_t rank, rank_t nprocs, std::size_t segment);
-  shared_memory(shared_memory&& other) noexcept { *this = std::move(other); }
-  shared_memory& operator=(shared_memory&& other) noexcept {
-    std::swap(base_, other.base_);
-    std::swap(mapped_, other.mapped_);
-    std::swap(shift_, other.shift_);
-    std::swap(segment_, other.segment_);
-    std::swap(rank_, other.rank_);
-    std::swap(nprocs_, other.nprocs_);
-    std::swap(spins_, other.spins_);
-    return *this;
-  }
-  ~shared_memory() {
-    if (mapped_ != 0) munmap(base_, mapped_);
-  }
-
-  /// The same mapping as another rank of this process sees it; `*this` must outlive it.
-  shared_memory view(rank_t rank) const {
-    shared_memory result;
-    result.base_ = base_;
-    result.shift_ = shift_;
-    result.rank_ = rank;
-    result.nprocs_ = nprocs_;
-    result.spins_ = spins_;
-    result.segment_ = segment_;
-    return result;
-  }
-
-  rank_t rank() const { return rank_; }
-  rank_t nprocs() const { return nprocs_; }
-  std::size_t segment_size() const { return segment_; }
+  constexpr shared_view() = default;
+  constexpr shared_view(char* base, unsigned shift) : base_(base), shift_(shift) {}
+  explicit operator bool() const { return base_ != nullptr; }
 
   void* address(rank_t rank, std::size_t offset) const {
     return base_ + (static_cast<std::size_t>(rank) << shift_) + offset;
@@ -224,6 +194,55 @@ class shared_memory {
     std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
   }
+  void flush(rank_t) { flush(); }
+
+  template <class T>
+  T& at(rank_t rank, std::size_t offset) const {
+    return *static_cast<T*>(address(rank, offset));
+  }
+
+ protected:
+  char* base_ = nullptr;
+  unsigned shift_ = 0;
+};
+
+/// The mapping of the segments as one rank has it, and its signals.
+class shared_memory : public shared_view {
+ public:
+  shared_memory() = default;
+
+  /// Sizes and maps the memory behind `fd`. Every rank calls it with the same arguments.
+  shared_memory(int fd, rank_t rank, rank_t nprocs, std::size_t segment);
+  shared_memory(shared_memory&& other) noexcept { *this = std::move(other); }
+  shared_memory& operator=(shared_memory&& other) noexcept {
+    std::swap(base_, other.base_);
+    std::swap(mapped_, other.mapped_);
+    std::swap(shift_, other.shift_);
+    std::swap(segment_, other.segment_);
+    std::swap(rank_, other.rank_);
+    std::swap(nprocs_, other.nprocs_);
+    std::swap(spins_, other.spins_);
+    return *this;
+  }
+  ~shared_memory() {
+    if (mapped_ != 0) munmap(base_, mapped_);
+  }
+
+  /// The same mapping as another rank of this process sees it; `*this` must outlive it.
+  shared_memory view(rank_t rank) const {
+    shared_memory result;
+    result.base_ = base_;
+    result.shift_ = shift_;
+    result.rank_ = rank;
+    result.nprocs_ = nprocs_;
+    result.spins_ = spins_;
+    result.segment_ = segment_;
+    return result;
+  }
+
+  rank_t rank() const { return rank_; }
+  rank_t nprocs() const { return nprocs_; }
+  std::size_t segment_size() const { return segment_; }
 
   // A signal word counts in steps of two; bit 0 says that its owner sleeps on it.
   //
@@ -259,11 +278,6 @@ class shared_memory {
     return word.fetch_and(~std::uint64_t{1}, std::memory_order_acq_rel) >> 1 >= count;
   }
 
-  template <class T>
-  T& at(rank_t rank, std::size_t offset) const {
-    return *static_cast<T*>(address(rank, offset));
-  }
-
  private:
   static constexpr int yields = 8;
 
@@ -274,8 +288,6 @@ class shared_memory {
     syscall(SYS_futex, low, operation, value, limit, nullptr, 0);
   }
 
-  char* base_ = nullptr;
-  unsigned shift_ = 0;
   rank_t rank_ = 0;
   rank_t nprocs_ = 1;
   int spins_ = 0;

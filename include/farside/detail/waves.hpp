@@ -67,10 +67,30 @@ inline void wave_down(context& c, team_members& t, void* mine, std::size_t n,
     c.link.signal(t.ranks[child->position], t.blocks[child->position] + team_layout::releases);
 }
 
+/// A back end may have a barrier of all ranks that is faster than signals.
+template <class B>
+concept has_barrier = requires(B link) {
+  { link.start_barrier() } -> std::same_as<bool>;  ///< false: not in this job
+  { link.await_barrier() } -> std::same_as<bool>;  ///< false: not yet, and time to look around
+};
+
+template <has_barrier Link>
+bool barrier_of(Link& link, context& c, team_members& t) {
+  if (&t != c.world.get() || !link.start_barrier()) return false;
+  if (link.await_barrier()) return true;
+  waits note(c, t.phase);
+  while (!link.await_barrier()) c.wait_round();
+  return true;
+}
+template <class Link>
+bool barrier_of(Link&, context&, team_members&) {
+  return false;
+}
+
 /// Everybody has arrived when anybody leaves; puts of all members are complete.
 inline void synchronize(context& c, team_members& t) {
   c.link.flush();
-  if (t.size() == 1) return;
+  if (t.size() == 1 || barrier_of(c.link, c, t)) return;
   auto nothing = [](rank_t, const void*) {};
   wave_up(c, t, nullptr, 0, nothing);
   wave_down(c, t, nullptr, 0, [&](rank_t) -> const void* { return &t; });

@@ -20,6 +20,7 @@ namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
 class backend {
  public:
   using request = mpi_backend::request;
+  using view = shared_view;
   static constexpr const char* name = "mpi";
 
   explicit backend(const start_options& options) : backend(options, MPI_COMM_WORLD) {}
@@ -39,6 +40,9 @@ class backend {
   /// Some windows would progress by themselves (Open MPI's `osc sm`), but none says so.
   bool async_progress() const { return shared_; }
   static constexpr bool racy_get() { return true; }
+
+  view quick_view() const { return shared_ ? view(memory_) : view(); }
+  window& without_view() { return window_; }  ///< what does the work where there is no view
 
   rank_t rank() const { return session_.rank(); }
   rank_t nprocs() const { return session_.nprocs(); }
@@ -64,15 +68,7 @@ class backend {
   void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     if (shared_) [[likely]]
       return memory_.get(rank, offset, to, bytes);
-    if (__builtin_constant_p(bytes) && bytes <= 16) {
-      // MPI does not see the address of a small object, so that on the other path it can stay in a
-      // register.
-      alignas(8) char copy[24];
-      window_.get(rank, offset, copy + offset % 8, bytes);
-      std::memcpy(to, copy + offset % 8, bytes);
-    } else {
-      window_.get(rank, offset, to, bytes);
-    }
+    window_.get(rank, offset, to, bytes);
   }
 
   request async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
@@ -149,6 +145,10 @@ class backend {
       return memory_.await(offset, count);
     return window_.await(offset, count);
   }
+
+  /// A barrier of all ranks that the transport has itself, after a flush; false: it has none.
+  bool start_barrier() { return !shared_ && window_.start_barrier(); }
+  bool await_barrier() { return window_.await_barrier(); }
 
   void progress() {
     if (!shared_) window_.progress();

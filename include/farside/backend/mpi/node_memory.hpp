@@ -2,7 +2,7 @@
 #pragma once
 
 #include <farside/backend/mpi/session.hpp>
-#include <farside/backend/smp/backend.hpp>
+#include <farside/detail/segment_size.hpp>
 #include <farside/detail/shared_memory.hpp>
 
 #include <fcntl.h>
@@ -72,7 +72,7 @@ inline std::optional<shared_memory> share_memory(const session& mpi, const start
         raise("cannot write to the job's memory: ", std::strerror(errno),
               ". Set FARSIDE_MPI_SHARED=0 to do without.");
     }
-    std::size_t segment = mpi.least(smp_backend::choose_segment(options, mpi.nprocs()));
+    std::size_t segment = mpi.least(choose_segment(options, mpi.nprocs()));
     std::string problem = map_memory(result.emplace(), fd, mpi, segment);
     bool all_mapped = mpi.all(problem.empty());
     if (!problem.empty()) throw usage_error(problem);

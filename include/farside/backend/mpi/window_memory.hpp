@@ -40,6 +40,7 @@ inline void window::open(const session& mpi, const start_options& options) {
         "crashes. Exclude it: start the program with 'mpirun --mca osc ^rdma', or set "
         "OMPI_MCA_osc=^rdma before MPI_Init is called.");
   comm_ = mpi.comm();
+  rank_ = mpi.rank();
   nprocs_ = mpi.nprocs();
   single_ = !mpi.multiple_threads();
   if (single_) ring_ = std::make_unique<char[]>(slot_size * slots);

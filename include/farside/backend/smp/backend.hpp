@@ -6,11 +6,10 @@
 #include <farside/backend/smp/request.hpp>
 #include <farside/core/environment.hpp>
 #include <farside/detail/board.hpp>
+#include <farside/detail/segment_size.hpp>
 #include <farside/detail/shared_memory.hpp>
 
 #include <fcntl.h>
-
-#include <algorithm>
 
 namespace far::inline FARSIDE_BACKEND::detail::smp_backend {
 
@@ -36,30 +35,6 @@ inline int open_segments() {
   return fd;
 }
 
-/// Room for all of the machine's memory in each segment, as nothing is committed before it is
-/// touched; less only where the address space of so many ranks would not hold it.
-inline std::size_t default_segment(rank_t nprocs) {
-#ifdef FARSIDE_TSAN
-  constexpr unsigned address_bits = 33;  // the sanitizer maps a multiple of it, and asks for it
-#else
-  constexpr unsigned address_bits = 45;
-#endif
-  unsigned rank_bits = static_cast<unsigned>(std::bit_width(nprocs - 1u));
-  unsigned bits = static_cast<unsigned>(std::bit_width(memory_limit() - 1));
-  return std::size_t{1} << std::min(bits, address_bits - rank_bits);
-}
-
-inline std::size_t choose_segment(const start_options& options, rank_t nprocs) {
-  constexpr std::size_t most = std::size_t{1} << 44;
-  std::size_t size = options.segment != 0
-                         ? options.segment
-                         : size_setting("FARSIDE_SEGMENT").value_or(default_segment(nprocs));
-  if (size > most)
-    raise("a segment of ", size, " bytes is too large: far pointers address ", most,
-          " bytes a rank.");
-  return size;
-}
-
 /// What the ranks of one process share when they are threads.
 struct thread_job {
   shared_memory memory;
@@ -74,6 +49,7 @@ struct thread_job {
 class backend : private shared_memory {
  public:
   using request = smp_backend::request;
+  using view = shared_view;
   static constexpr const char* name = "smp";
 
   explicit backend(const start_options& options) {
@@ -100,6 +76,8 @@ class backend : private shared_memory {
   static constexpr bool async_progress() { return true; }
   static constexpr bool racy_get() { return true; }
 
+  view quick_view() const { return *this; }
+
   using shared_memory::address;
   using shared_memory::atomic_load;
   using shared_memory::await;
@@ -112,8 +90,6 @@ class backend : private shared_memory {
   using shared_memory::rank;
   using shared_memory::segment_size;
   using shared_memory::signal;
-
-  void flush(rank_t) { shared_memory::flush(); }
 
   request async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
     put(rank, offset, from, bytes);
