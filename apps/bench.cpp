@@ -1,10 +1,7 @@
 // `farside bench core`: the same measurement on each back end that was built.
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -72,23 +69,6 @@ arguments programs_of(const std::string& backend) {
                                ": there is no such back end; it is one of smp, mpi, shmem, all");
 }
 
-/// A file that is gone when we are.
-struct temporary_file {
-  temporary_file() {
-    const char* folder = getenv("TMPDIR");
-    path = std::string(folder && *folder ? folder : "/tmp") + "/farside-bench.XXXXXX";
-    int fd = mkstemp(path.data());
-    if (fd < 0)
-      throw error(failure, "cannot make a temporary file in " + path.substr(0, path.rfind('/')));
-    close(fd);
-  }
-  ~temporary_file() { unlink(path.c_str()); }
-  temporary_file(const temporary_file&) = delete;
-  temporary_file& operator=(const temporary_file&) = delete;
-
-  std::string path;
-};
-
 /// The inside of a JSON list, to be joined with others; nothing if the file holds no list.
 std::string elements_of(const std::string& path) {
   std::ifstream file(path);
@@ -127,7 +107,7 @@ int bench_command(const arguments& words) {
   int worst = success;
   std::string joined;
   for (const std::string& program : found) {
-    temporary_file measured;
+    temporary_file measured("farside-bench");
     run_options run;
     run.ranks = options.ranks;
     run.command = {program};

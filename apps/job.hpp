@@ -67,6 +67,13 @@ class relays;
 void start_smp(job_state&, relays&);
 void start_mpi(job_state&, relays&);
 
+/// Sets the variables for the processes to come. A rank may itself start jobs: what it was told
+/// about its own is not for their ranks.
+void set_up_environment(const variables& environment);
+
+/// 0, 1 and 2 stay what they are everywhere: a memfd must not become some rank's stdin.
+void open_standard_streams();
+
 /// What a child does between fork and exec: dies with its parent, gets the signals back.
 void become_child(pid_t parent);
 

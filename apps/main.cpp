@@ -17,6 +17,7 @@ constexpr const char* usage =
     R"(usage: farside command [options]
 
   run -n N program...   starts a program built for any back end on N ranks
+  sim program...        runs a program built for sim under many seeds of an adversary
   demo [-n N]           shows the library at work on this machine
   bench core            measures put, get, atomics and collectives of each back end
   doctor                says what this machine has, and what to install for the rest
@@ -28,9 +29,9 @@ farside COMMAND --help says more about one of them.
 using far::app::arguments;
 
 const std::map<std::string, int (*)(const arguments&)> commands = {
-    {"run", far::app::run_command},          {"bench", far::app::bench_command},
-    {"demo", far::app::demo_command},        {"doctor", far::app::doctor_command},
-    {"__rank", far::app::supervise_command},
+    {"run", far::app::run_command},   {"bench", far::app::bench_command},
+    {"demo", far::app::demo_command}, {"doctor", far::app::doctor_command},
+    {"sim", far::app::sim_command},   {"__rank", far::app::supervise_command},
 };
 
 int unknown(const std::string& name) {

@@ -1,6 +1,6 @@
 #include "options.hpp"
 
-#include <cstdlib>
+#include "option_reader.hpp"
 
 namespace far::app {
 
@@ -17,7 +17,7 @@ Starts N ranks of a program, built for any back end, and ends them all when one 
       --timeout SECONDS  says what each rank waits for and ends the job, with status 124
       --threads          smp only: ranks are threads of one process
       --stats[=FILE]     prints where communication went, or writes it (sets FARSIDE_STATS)
-      --backend NAME     smp, mpi, openmpi, mpich or shmem, instead of what the program says
+      --backend NAME     smp, mpi, openmpi, mpich, shmem or sim, instead of what the program says
       --mpirun-arg ARG   one more argument for mpirun or oshrun; may be repeated
       --verbose          prints the command that is started, and why each setting is there
       --help             prints this
@@ -48,114 +48,17 @@ const arguments long_options = {"--ranks",   "--segment",    "--env",     "--bin
                                 "--prefix",  "--timeout",    "--threads", "--stats",
                                 "--backend", "--mpirun-arg", "--verbose", "--help"};
 
-/// Walks over the words; an option's value is behind '=', attached (-n4), or the next word.
-class reader {
- public:
-  explicit reader(const arguments& words) : words_(words) {}
-
-  bool next_option() {
-    if (at_ == words_.size()) return false;
-    const std::string& word = words_[at_];
-    if (word == "--") return ++at_, false;
-    if (word.size() < 2 || word[0] != '-') return false;
-    ++at_;
-    value_.reset();
-    std::size_t equals = word.find('=');
-    if (word.starts_with("--") && equals != std::string::npos) {
-      name_ = word.substr(0, equals);
-      value_ = word.substr(equals + 1);
-    } else if (!word.starts_with("--") && word.size() > 2) {
-      name_ = word.substr(0, 2);
-      value_ = word.substr(2);
-    } else {
-      name_ = word;
-    }
-    return true;
-  }
-
-  bool is(const char* a, const char* b = "") const { return name_ == a || name_ == b; }
-  const std::string& name() const { return name_; }
-  const std::optional<std::string>& attached() const { return value_; }
-
-  std::string value(const char* what) {
-    if (value_) return *value_;
-    if (at_ == words_.size()) throw error(usage_error, name_ + " needs " + what + " behind it");
-    return words_[at_++];
-  }
-
-  void no_value() const {
-    if (value_)
-      throw error(usage_error,
-                  name_ + "=" + *value_ + ": this option takes no value; write " + name_);
-  }
-
-  arguments rest() const {
-    return {words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.end()};
-  }
-
- private:
-  const arguments& words_;
-  std::size_t at_ = 0;
-  std::string name_;
-  std::optional<std::string> value_;
-};
-
-std::pair<std::string, std::string> parse_variable(const std::string& text) {
-  std::size_t equals = text.find('=');
-  std::string name = text.substr(0, equals);
-  if (name.empty())
-    throw error(usage_error,
-                "--env " + text + ": there is no name before '='; write --env NAME=VALUE");
-  if (equals != std::string::npos) return {name, text.substr(equals + 1)};
-  const char* present = getenv(name.c_str());
-  if (!present)
-    throw error(usage_error, "--env " + name +
-                                 ": it is not set, so there is nothing to pass on; write --env " +
-                                 name + "=VALUE, or export it first");
-  return {name, present};
-}
-
-std::string checked_segment(const std::string& text) {
-  auto bytes = parse_size(text);
-  if (!bytes)
-    throw error(usage_error, "--segment " + text +
-                                 ": that is not a size; write bytes, or a whole number with K, M, "
-                                 "G or T, such as --segment 256M");
-  if (*bytes < 4096)
-    throw error(usage_error, "--segment " + text + ": a segment of " + human_size(*bytes) +
-                                 " holds nothing; give each rank at least 4K");
-  return text;
-}
-
-double checked_seconds(const std::string& text) {
-  char* end = nullptr;
-  double seconds = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !(seconds > 0) || seconds > 1e9)
-    throw error(
-        usage_error,
-        "--timeout " + text + ": that is not a time; write seconds above 0, such as --timeout 30");
-  return seconds;
-}
-
 binding checked_binding(const std::string& text) {
   if (text == "none") return binding::none;
   if (text == "core") return binding::core;
   throw error(usage_error, "--bind " + text + ": there is no such binding; it is none or core");
 }
 
-[[noreturn]] void refuse(const std::string& name) {
-  std::string meant = nearest(name, long_options);
-  throw error(
-      usage_error,
-      "unknown option " + name + (meant.empty() ? "" : "; did you mean " + meant + "?") +
-          " Options of the program itself go behind its name; farside run --help lists ours");
-}
-
 }  // namespace
 
 run_options parse_run(const arguments& words) {
   run_options result;
-  reader word(words);
+  option_reader word(words);
   while (word.next_option()) {
     if (word.is("-n", "--ranks"))
       result.ranks = parse_ranks(word.value("a number of ranks"));
@@ -166,7 +69,7 @@ run_options parse_run(const arguments& words) {
     else if (word.is("--bind"))
       result.bind = checked_binding(word.value("none or core"));
     else if (word.is("--timeout"))
-      result.timeout = checked_seconds(word.value("a number of seconds"));
+      result.timeout = checked_time("--timeout", word.value("a number of seconds"));
     else if (word.is("--stats"))
       result.environment.emplace_back("FARSIDE_STATS", word.attached().value_or("1"));
     else if (word.is("--backend"))
@@ -180,7 +83,7 @@ run_options parse_run(const arguments& words) {
     else if (word.is("--verbose"))
       word.no_value(), result.verbose = true;
     else
-      refuse(word.name());
+      refuse_option("run", word.name(), long_options);
   }
   result.command = word.rest();
   if (result.command.empty())

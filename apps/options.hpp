@@ -14,11 +14,14 @@ namespace far::app {
 /// A far pointer has 19 bits for the rank.
 inline constexpr std::uint64_t most_ranks = std::uint64_t{1} << 19;
 
+/// Of the environment: names and values.
+using variables = std::vector<std::pair<std::string, std::string>>;
+
 enum class binding { unsaid, none, core };
 
 struct run_options {
   std::uint32_t ranks = 0;
-  std::vector<std::pair<std::string, std::string>> environment;  ///< also --segment and --stats
+  variables environment;  ///< also --segment and --stats
   binding bind = binding::unsaid;
   bool prefix = false;
   bool threads = false;

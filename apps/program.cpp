@@ -26,6 +26,8 @@ const char* name_of(transport how) {
       return "mpi (an MPI that is neither Open MPI nor MPICH)";
     case transport::shmem:
       return "shmem";
+    case transport::sim:
+      return "sim";
   }
   return "?";
 }
@@ -123,6 +125,7 @@ std::optional<transport> transport_in(const std::optional<std::string>& note) {
   if (*note == "mpi mpich") return transport::mpich;
   if (*note == "mpi other") return transport::other_mpi;
   if (note->starts_with("shmem")) return transport::shmem;
+  if (*note == "sim") return transport::sim;
   return std::nullopt;
 }
 
@@ -131,7 +134,7 @@ std::optional<transport> transport_in(const std::optional<std::string>& note) {
 transport transport_of(const std::string& path) {
   inspected program = inspect(path);
   if (auto how = transport_in(program.note)) return *how;
-  std::string advice = "; say how to start it: --backend smp, mpi or shmem";
+  std::string advice = "; say how to start it: --backend smp, mpi, shmem or sim";
   if (program.note)
     throw error(usage_error, "'" + path + "' was built for the back end '" + *program.note +
                                  "', which this farside does not know" + advice);
@@ -162,14 +165,16 @@ transport transport_named(const std::string& name, const std::string& path) {
   if (name == "openmpi") return transport::openmpi;
   if (name == "mpich") return transport::mpich;
   if (name == "shmem") return transport::shmem;
+  if (name == "sim") return transport::sim;
   if (name == "mpi") {
     auto how = transport_in(inspect(path).note);
-    bool names_an_mpi = how && *how != transport::smp && *how != transport::shmem;
+    bool names_an_mpi =
+        how == transport::openmpi || how == transport::mpich || how == transport::other_mpi;
     return names_an_mpi ? *how : transport::openmpi;
   }
   throw error(usage_error,
               "--backend " + name +
-                  ": there is no such back end; it is one of smp, mpi, openmpi, mpich, shmem");
+                  ": there is no such back end; it is one of smp, mpi, openmpi, mpich, shmem, sim");
 }
 
 }  // namespace far::app

@@ -5,7 +5,7 @@
 
 namespace far::app {
 
-enum class transport { smp, openmpi, mpich, other_mpi, shmem };
+enum class transport { smp, openmpi, mpich, other_mpi, shmem, sim };
 
 /// What --backend accepts, and the back end's name in messages.
 const char* name_of(transport);

@@ -12,7 +12,9 @@
 #include <filesystem>
 
 #include "job.hpp"
+#include "option_reader.hpp"
 #include "relay.hpp"
+#include "sim.hpp"
 #include "watch.hpp"
 
 namespace far::app {
@@ -82,20 +84,24 @@ void check(const job_state& job) {
     throw error(usage_error,
                 "--prefix tells processes apart, and with --threads there is one only; leave one "
                 "of them out");
-  if (!options.mpirun.empty() && job.how == transport::smp)
+  if (job.how == transport::sim && (options.prefix || options.bind == binding::core))
+    throw error(usage_error, (options.prefix ? "--prefix" : "--bind core") +
+                                 (": that is for ranks that are processes, and " + built) +
+                                 ", where all of them are in one; leave it out");
+  if (!options.mpirun.empty() && (job.how == transport::smp || job.how == transport::sim))
     throw error(usage_error, "--mpirun-arg: " + built + ", which uses no mpirun; leave it out");
 }
 
-/// A rank may itself start jobs: what it was told is not for their ranks.
-void set_up_environment(const run_options& options) {
+}  // namespace
+
+void set_up_environment(const variables& environment) {
   for (const char* name :
        {far::job::board_variable, far::job::slot_variable, far::job::segments_variable,
         far::job::rank_variable, far::job::nprocs_variable, far::job::threads_variable})
     unsetenv(name);
-  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
 }
 
-/// 0, 1 and 2 stay what they are everywhere: a memfd must not become some rank's stdin.
 void open_standard_streams() {
   for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR))
     if (fd > 2) {
@@ -103,8 +109,6 @@ void open_standard_streams() {
       return;
     }
 }
-
-}  // namespace
 
 int run_job(run_options options) {
   job_state job;
@@ -115,7 +119,8 @@ int run_job(run_options options) {
                                         : transport_named(job.options.backend, job.program);
   check(job);
   open_standard_streams();
-  set_up_environment(job.options);
+  set_up_environment(job.options.environment);
+  if (job.how == transport::sim) return run_simulated(job.options, job.program);
   clean_up at_end{job};
   make_board(job);
   if (job.options.verbose && !job.supervised())
@@ -130,9 +135,7 @@ int run_job(run_options options) {
 }
 
 int run_command(const arguments& words) {
-  for (const std::string& word : words) {
-    if (word == "--" || word.empty() || word[0] != '-') break;
-    if (word != "--help" && word != "-h") continue;
+  if (asks_for_help(words)) {
     std::fputs(run_usage, stdout);
     return success;
   }

@@ -14,5 +14,6 @@ int supervise_command(const arguments& words);
 int doctor_command(const arguments& words);
 int bench_command(const arguments& words);
 int demo_command(const arguments& words);
+int sim_command(const arguments& words);
 
 }  // namespace far::app

@@ -250,6 +250,9 @@ void start_mpi(job_state& job, relays& lines) {
   job.starter = fork();
   if (job.starter == 0) {
     become_child(job.launcher);
+    // Open MPI's shmem_init crashes now and then where ranks have different addresses (seen
+    // in 4.1.6)
+    if (job.how == transport::shmem) fix_addresses();
     signal(SIGQUIT, SIG_IGN);  // Ctrl-\ asks us what the ranks wait for; mpirun shall survive it
     execute(starter, line.words());
     std::fprintf(stderr, "farside run: cannot start %s: %s\n", starter.c_str(),

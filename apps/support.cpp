@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/personality.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -118,6 +119,17 @@ std::string first_line_of_file(const std::string& path) {
   return trimmed(line);
 }
 
+temporary_file::temporary_file(const std::string& name) {
+  const char* folder = getenv("TMPDIR");
+  path = std::string(folder && *folder ? folder : "/tmp") + "/" + name + ".XXXXXX";
+  int fd = mkstemp(path.data());
+  if (fd < 0)
+    throw error(failure, "cannot make a temporary file in " + path.substr(0, path.rfind('/')));
+  close(fd);
+}
+
+temporary_file::~temporary_file() { unlink(path.c_str()); }
+
 std::optional<std::uint64_t> parse_number(std::string_view text) {
   if (text.empty() || text.size() > 19) return std::nullopt;
   std::uint64_t value = 0;
@@ -176,6 +188,15 @@ std::string human_time(double seconds) {
     std::snprintf(text, sizeof text, "%.0f min %02d s",
                   static_cast<double>(static_cast<int>(seconds) / 60),
                   static_cast<int>(seconds) % 60);
+  return text;
+}
+
+std::string grouped(std::uint64_t n) {
+  std::string digits = std::to_string(n), text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
   return text;
 }
 
@@ -241,6 +262,12 @@ std::string table::text(std::string_view indent) const {
 
 std::string counted(std::uint64_t n, const std::string& noun) {
   return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
+}
+
+bool fix_addresses() {
+  constexpr unsigned long ask = 0xffffffff;
+  int now = personality(ask);
+  return now >= 0 && personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) >= 0;
 }
 
 }  // namespace far::app

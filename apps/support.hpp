@@ -52,11 +52,24 @@ std::string first_line_of(const arguments& command);
 std::string first_line_of_file(const std::string& path);
 std::string trimmed(std::string_view text);
 
+/// An empty file in TMPDIR that is gone when this object is.
+struct temporary_file {
+  explicit temporary_file(const std::string& name);
+  ~temporary_file();
+  temporary_file(const temporary_file&) = delete;
+  temporary_file& operator=(const temporary_file&) = delete;
+
+  std::string path;
+};
+
 /// `64M` <-> 67108864. Suffixes K, M, G, T are powers of 1024; nothing else is a size.
 std::optional<std::uint64_t> parse_size(std::string_view text);
 std::string human_size(std::uint64_t bytes);
 /// `3.2 s`, `2 min 5 s`.
 std::string human_time(double seconds);
+
+/// `1,234,567`.
+std::string grouped(std::uint64_t n);
 
 /// A whole number without sign or blanks, or nothing.
 std::optional<std::uint64_t> parse_number(std::string_view text);
@@ -76,6 +89,10 @@ class table {
  private:
   std::vector<std::vector<std::string>> rows_;
 };
+
+/// The next program that this process, or a child of it, executes has the same addresses in each
+/// run. False if that is not allowed here: some containers forbid it.
+bool fix_addresses();
 
 /// Adds '1 rank' or '3 ranks'.
 std::string counted(std::uint64_t n, const std::string& noun);

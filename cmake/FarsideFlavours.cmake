@@ -4,6 +4,7 @@
 #   smp           ranks are processes, or threads with `farside run --threads`
 #   openmpi       mpi with Open MPI        mpich   mpi with MPICH
 #   shmem         shmem with what oshc++ belongs to
+#   sim           all ranks in one process, against an adversary
 #   smp-asan      smp with the address and undefined-behaviour sanitizers
 #   smp-tsan      smp with the thread sanitizer: its ranks are always threads
 #   smp-checked   smp with FARSIDE_CHECKED=1
@@ -75,6 +76,10 @@ if(mpi IN_LIST farside_backends)
 endif()
 if(shmem IN_LIST farside_backends)
   farside_flavour(shmem shmem TRANSPORT farside::transport_shmem)
+endif()
+
+if(sim IN_LIST farside_backends)
+  farside_flavour(sim sim EXTRA)  # tests run on it; other programs only where they ask for it
 endif()
 
 find_program(FARSIDE_CLANG_CXX NAMES clang++-19 DOC "The second compiler of the tests")

@@ -41,7 +41,7 @@ set(farside_built_as_smp-threads smp)
 set(farside_built_as_openmpi-rma openmpi)
 set(farside_built_as_mpich-rma mpich)
 set(farside_all_test_flavours
-    smp smp-threads openmpi openmpi-rma mpich mpich-rma shmem
+    smp smp-threads openmpi openmpi-rma mpich mpich-rma shmem sim
     smp-asan smp-tsan smp-checked smp-clang)
 
 # farside_rank_test(SUITE suite PROGRAM name

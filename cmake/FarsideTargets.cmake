@@ -1,4 +1,4 @@
-# The targets a program links: farside::smp, farside::mpi, farside::shmem. Used by this project
+# The targets a program links: farside::smp, farside::mpi, farside::shmem, farside::sim. Used by this project
 # itself and, installed next to farsideConfig.cmake, by every project that finds the package.
 include_guard(GLOBAL)
 
@@ -50,7 +50,7 @@ function(farside_add_headers include_dir)
   endif()
 endfunction()
 
-# farside_add_backend(<smp|mpi|shmem> <include dir> <problem>)
+# farside_add_backend(<smp|mpi|shmem|sim> <include dir> <problem>)
 #
 # Makes farside::<backend>. Where its transport is missing no target is made, and the variable
 # <problem> says what to install; otherwise it is empty.
@@ -88,8 +88,8 @@ function(farside_add_backend backend include_dir problem)
     endif()
     farside_ask_wrapper(farside::transport_shmem "${FARSIDE_SHMEM_CXX}")
     set(transport farside::transport_shmem)
-  elseif(NOT backend STREQUAL "smp")
-    set(${problem} "there is no such back end. There are smp, mpi and shmem." PARENT_SCOPE)
+  elseif(NOT backend MATCHES "^(smp|sim)$")
+    set(${problem} "there is no such back end. There are smp, mpi, shmem and sim." PARENT_SCOPE)
     return()
   endif()
 

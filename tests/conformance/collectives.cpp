@@ -156,12 +156,12 @@ FAR_TEST(values_of_small_types) {
 }
 
 FAR_TEST(values_of_variable_length) {
-  check_values<std::string>([](rank_t r) { return text_of(r, r * 40); });
+  check_values<std::string>([](rank_t r) { return text_of(r, r % 16 * 40); });
   check_values<std::string>(
-      [](rank_t r) { return r % 2 == 0 ? std::string() : text_of(r, 1020 + r); });
+      [](rank_t r) { return r % 2 == 0 ? std::string() : text_of(r, 1020 + r % 16); });
   check_values<std::vector<std::string>>([](rank_t r) {
     std::vector<std::string> result;
-    for (rank_t i = 0; i < r; ++i) result.push_back(text_of(r, i));
+    for (rank_t i = 0; i < r % 16; ++i) result.push_back(text_of(r, i));
     return result;
   });
   check_values<std::pair<int, double>>(
@@ -176,10 +176,11 @@ FAR_TEST(values_larger_than_a_slot_and_than_a_stage) {
     check_values<permutation<Words>>([](rank_t r) { return permutation_of<Words>(r); });
     check_folds<permutation<Words>>([](rank_t r) { return permutation_of<Words>(r); }, compose());
   };
-  make(std::integral_constant<std::size_t, 255>());     // with a flag just in a slot
-  make(std::integral_constant<std::size_t, 256>());     // 1 KiB: with a flag just not
-  make(std::integral_constant<std::size_t, 3000>());    // more than a slice of the stage
-  make(std::integral_constant<std::size_t, 20'000>());  // more than a stage
+  make(std::integral_constant<std::size_t, 255>());       // with a flag just in a slot
+  make(std::integral_constant<std::size_t, 256>());       // 1 KiB: with a flag just not
+  make(std::integral_constant<std::size_t, 3000>());      // more than a slice of the stage
+  if (far::nprocs() <= 16)                                // each rank has two from every other
+    make(std::integral_constant<std::size_t, 20'000>());  // more than a stage
 }
 
 FAR_TEST(folds_of_numbers) {
@@ -198,7 +199,8 @@ FAR_TEST(folds_of_numbers) {
 
 FAR_TEST(folds_keep_the_order_of_the_ranks) {
   check_folds<std::string>([](rank_t r) { return text_of(r, 3); }, std::plus<>());
-  check_folds<std::string>([](rank_t r) { return text_of(r, 30'000 * (r % 2)); }, std::plus<>());
+  check_folds<std::string>([](rank_t r) { return text_of(r, r % 8 == 1 ? 30'000 : 0); },
+                           std::plus<>());
   check_folds<matrix>([](rank_t r) { return matrix{r + 1, 2, r, 3}; }, std::multiplies<>());
   check_folds<permutation<16>>(permutation_of<16>, compose());
   auto first = [](auto a, auto) { return a; };
@@ -314,6 +316,7 @@ FAR_TEST(all_reduce_of_spans_of_other_types) {
 FAR_TEST(all_gather_of_spans) {
   rank_t n = far::nprocs(), me = far::rank();
   for (std::size_t length : lengths) {
+    if (n > 16 && length > 20'000) continue;  // where all ranks share the memory of one process
     std::vector<std::uint64_t> expected;
     for (rank_t r = 0; r < n; ++r) {
       auto theirs = items(r, length);

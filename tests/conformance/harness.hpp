@@ -69,18 +69,11 @@ struct session {
   std::uint64_t round = 0;  ///< of --repeat
 };
 
-inline thread_local session* mine = nullptr;
+/// The sessions of this process, by rank: ranks may be processes, threads or fibres of one thread.
+inline session* sessions[1 << 14];
 
-/// The session of the calling thread's rank. A thread that a test starts must `join_session`.
-inline session& here() {
-  if (mine == nullptr) {
-    std::fprintf(stderr, "a check ran on a thread that has not called far_test::join_session\n");
-    std::abort();
-  }
-  return *mine;
-}
-
-inline void join_session(session& of_the_rank) { mine = &of_the_rank; }
+/// The session of the calling thread's rank.
+inline session& here() { return *sessions[far::rank()]; }
 
 /// Random numbers that differ between ranks, tests and rounds, and return with --seed.
 inline std::mt19937_64 random_engine(std::uint64_t salt = 0) {
@@ -188,11 +181,10 @@ inline outcome run_one(session& s, const test_case& test) {
   auto begin = std::chrono::steady_clock::now();
   try {
     test.body();
-  } catch (const std::exception& e) {
-    throw std::runtime_error("test " + test.name + " was left by an exception: " + e.what());
   } catch (...) {
-    throw std::runtime_error("test " + test.name +
-                             " was left by an exception that is no std::exception");
+    std::fprintf(stderr, "rank %u: test %s was left by an exception\n", far::rank(),
+                 test.name.c_str());
+    throw;
   }
   far::barrier();
   long failures = far::all_reduce(s.failures.load());

@@ -324,6 +324,32 @@ FAR_TEST(others_free_own_memory) {
   }
 }
 
+// Blocks come back from all other ranks while their owner allocates: none is lost, none is given
+// out before it is free.
+FAR_TEST(others_free_while_the_owner_allocates) {
+  far::rank_t me = far::rank(), next = (me + 1) % far::nprocs();
+  far::dealloc(far::alloc<char>());  // takes back what earlier tests have left
+  std::size_t in_use = far::detail::here().heap.in_use();
+  constexpr std::size_t each = 60;
+  std::vector<far::ptr<unsigned char>> mine;
+  for (std::size_t i = 0; i < each; ++i) mine.push_back(far::alloc<unsigned char>(8 + i % 50));
+  auto all = far::all_gather(std::span<const far::ptr<unsigned char>>(mine));
+  far::rank_t after_next = (me + 2) % far::nprocs();
+  std::vector<far::ptr<unsigned char>> held;
+  for (std::size_t i = 0; i < each; ++i) {
+    far::dealloc(all[(i % 2 == 0 ? next : after_next) * each + i]);
+    held.push_back(far::alloc<unsigned char>(8 + i % 50));
+    fill(held.back(), 8 + i % 50, me * 1000 + i);
+  }
+  for (std::size_t i = 0; i < each; ++i) {
+    CHECK(holds(held[i], 8 + i % 50, me * 1000 + i));
+    far::dealloc(held[i]);
+  }
+  far::barrier();
+  far::dealloc(far::alloc<char>());
+  CHECK_EQ(far::detail::here().heap.in_use(), in_use);
+}
+
 FAR_TEST(double_free_is_told) {
   auto own = far::alloc<int>(4);
   far::dealloc(own);

@@ -233,3 +233,19 @@ FAR_TEST(teams_leave_nothing_behind) {
   }
   CHECK_EQ(heap_in_use(), before);
 }
+
+// The memory of a team is used again once it has ended: by then all members have read from it.
+FAR_TEST(teams_end_when_all_have_their_result) {
+  far::rank_t n = far::nprocs();
+  std::vector<char> rubbish(100'000, '?');
+  for (int round = 0; round < 20; ++round) {
+    far::rank_t root = static_cast<far::rank_t>(round) % n;
+    std::vector<far::rank_t> values(5000, far::rank());  // through the stages
+    far::broadcast(std::span(values), root, far::world().split(0));
+    auto where_it_was = far::alloc<char>(rubbish.size());
+    far::put(where_it_was, rubbish.data(), rubbish.size());
+    far::flush();
+    CHECK(values == std::vector<far::rank_t>(5000, root));
+    far::dealloc(where_it_was);
+  }
+}

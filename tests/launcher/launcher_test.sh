@@ -6,42 +6,7 @@
 set -u
 farside=$(realpath "$1")
 programs=$(realpath "$2")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-limit=20
-
-pass() { echo "ok   $1"; }
-fail() {
-  echo "FAIL $*"
-  sed 's/^/       /' "$work/out" "$work/err"
-  failures=$((failures + 1))
-}
-
-# Runs a command; leaves $status, $seconds and the files out and err.
-run() {
-  local begin=$EPOCHREALTIME
-  timeout -k 5 "$limit" "$@" >"$work/out" 2>"$work/err" </dev/null
-  status=$?
-  seconds=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.2f", b - a }')
-}
-
-# check NAME STATUS [PATTERN...]: the last run ended so, and each pattern is in its output.
-check() {
-  local name=$1 wanted=$2 pattern
-  shift 2
-  if [ "$status" != "$wanted" ]; then
-    fail "$name: status $status, not $wanted"
-    return
-  fi
-  for pattern in "$@"; do
-    if ! grep -qE -- "$pattern" "$work/out" "$work/err"; then
-      fail "$name: no line matches '$pattern'"
-      return
-    fi
-  done
-  pass "$name"
-}
+. "$(dirname "$0")/checks.sh"
 
 quiet() { # nothing on stderr
   if [ -s "$work/err" ]; then fail "$1: stderr is not empty"; else pass "$1"; fi
@@ -51,10 +16,6 @@ lines_on_stderr() {
   local n
   n=$(wc -l <"$work/err")
   if [ "$n" = "$2" ]; then pass "$1"; else fail "$1: $n lines on stderr, not $2"; fi
-}
-
-faster_than() {
-  if awk -v a="$seconds" -v b="$2" 'BEGIN { exit !(a < b) }'; then pass "$1"; else fail "$1: took $seconds s"; fi
 }
 
 # Processes whose environment carries our mark: every job of this script gets it.
@@ -227,31 +188,6 @@ options_on() {
   status=$?; check "$backend: stdin is rank 0's" 0 "^0 read 3$" "^1 read 0$"
 }
 
-# Sends SIGNAL to a hanging job; leaves what run() leaves.
-interrupt() {
-  local signal=$1 begin
-  shift
-  timeout -k 5 "$limit" "$@" >"$work/out" 2>"$work/err" </dev/null &
-  local timer=$! launcher="" i
-  for i in $(seq 50); do
-    launcher=$(cat "/proc/$timer/task/$timer/children" 2>/dev/null)
-    [ -n "$launcher" ] && break
-    sleep 0.1
-  done
-  launcher=${launcher% }
-  sleep 1
-  if [ "$signal" = QUIT ]; then
-    kill -QUIT "$launcher"
-    sleep 0.5
-    signal=TERM
-  fi
-  begin=$EPOCHREALTIME
-  kill -"$signal" "$launcher"
-  wait "$timer"
-  status=$?
-  seconds=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.2f", b - a }')
-}
-
 signals_on() {
   local backend=$1 act=$programs/act_$1
   run "$farside" run -n 3 --timeout 1 "$act" differ 2
@@ -288,8 +224,4 @@ if [ -x "$programs/act_shmem" ]; then
   check "shmem: symmetric heap" 0 "^1 $(((100 + 64) << 20))$"
 fi
 
-if [ "$failures" -gt 0 ]; then
-  echo "$failures failed"
-  exit 1
-fi
-echo "all passed"
+finish

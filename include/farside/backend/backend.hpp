@@ -7,6 +7,8 @@
 #include <farside/backend/mpi/backend.hpp>
 #elif defined(FARSIDE_USE_SHMEM)
 #include <farside/backend/shmem/backend.hpp>
+#elif defined(FARSIDE_USE_SIM)
+#include <farside/backend/sim/backend.hpp>
 #else
 #include <farside/backend/smp/backend.hpp>
 #endif
@@ -17,6 +19,8 @@ namespace far::inline FARSIDE_BACKEND::detail {
 using transport = mpi_backend::backend;
 #elif defined(FARSIDE_USE_SHMEM)
 using transport = shmem_backend::backend;
+#elif defined(FARSIDE_USE_SIM)
+using transport = sim_backend::backend;
 #else
 using transport = smp_backend::backend;
 #endif

@@ -2,9 +2,11 @@
 // with none it is smp, which needs nothing.
 #pragma once
 
-#if defined(FARSIDE_USE_SMP) + defined(FARSIDE_USE_MPI) + defined(FARSIDE_USE_SHMEM) > 1
+#if defined(FARSIDE_USE_SMP) + defined(FARSIDE_USE_MPI) + defined(FARSIDE_USE_SHMEM) + \
+        defined(FARSIDE_USE_SIM) >                                                     \
+    1
 #error \
-    "farside: two back ends chosen at once. Link exactly one of farside::smp, farside::mpi and farside::shmem (they define FARSIDE_USE_SMP, FARSIDE_USE_MPI, FARSIDE_USE_SHMEM)."
+    "farside: two back ends chosen at once. Link exactly one of farside::smp, farside::mpi, farside::shmem and farside::sim (they define FARSIDE_USE_SMP, FARSIDE_USE_MPI, FARSIDE_USE_SHMEM, FARSIDE_USE_SIM)."
 #endif
 
 #if defined(FARSIDE_USE_MPI)
@@ -32,6 +34,10 @@
 #define FARSIDE_BACKEND_NAME shmem
 #define FARSIDE_BACKEND_NUMBER 3
 #define FARSIDE_BACKEND_NOTE "shmem openmpi"
+#elif defined(FARSIDE_USE_SIM)
+#define FARSIDE_BACKEND_NAME sim
+#define FARSIDE_BACKEND_NUMBER 4
+#define FARSIDE_BACKEND_NOTE "sim"
 #else
 #define FARSIDE_BACKEND_NAME smp
 #define FARSIDE_BACKEND_NUMBER 1

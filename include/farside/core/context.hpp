@@ -8,6 +8,7 @@
 #include <farside/core/statistics.hpp>
 #include <farside/detail/board.hpp>
 #include <farside/detail/local_heap.hpp>
+#include <farside/detail/mutants.hpp>
 #include <farside/detail/remote_heap.hpp>
 #include <farside/detail/team_block.hpp>
 
@@ -290,6 +291,7 @@ inline void context::progress() {
   }
   std::erase_if(now, [](auto& p) { return p->poll(); });  // may add to in_flight
   std::lock_guard lock(mutex);
+  if (FARSIDE_MUTANT(progress_forgets_new_work)) in_flight.clear();
   in_flight.insert(in_flight.end(), now.begin(), now.end());
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <farside/core/context.hpp>
+#include <farside/detail/mutants.hpp>
 
 #include <atomic>
 #include <coroutine>
@@ -56,7 +57,8 @@ struct future_state : pending {
   bool poll() override {
     if (ready.load(std::memory_order_acquire)) return true;
     if (!has_request || busy.test_and_set(std::memory_order_acquire)) return false;
-    bool complete = has_request && request.test();  // another thread may just have been here
+    bool complete = has_request &&  // another thread may just have been here
+                    (FARSIDE_MUTANT(future_ready_at_once) || request.test());
     if (complete) has_request = false;
     busy.clear(std::memory_order_release);
     if (complete) finish();
@@ -86,7 +88,7 @@ struct future_state : pending {
   void when_ready(std::function<void()> next) {
     {
       std::lock_guard lock(mutex);
-      if (!ready.load(std::memory_order_acquire)) {
+      if (!ready.load(std::memory_order_acquire) || FARSIDE_MUTANT(continuation_set_too_late)) {
         continuation = std::move(next);
         return;
       }
@@ -191,9 +193,8 @@ class [[nodiscard]] future {
   detail::future_state<T>& require() {
     if (state_ == nullptr)
       detail::raise(
-          "this far::future holds nothing: its value was taken already (get(), then() or a move), "
-          "or "
-          "it was never given an operation.");
+          "this far::future holds nothing: its value was taken already, it was moved from, or it was "
+          "never given an operation.");
     return *state_;
   }
 

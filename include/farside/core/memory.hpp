@@ -3,6 +3,7 @@
 
 #include <farside/core/context.hpp>
 #include <farside/core/rma.hpp>
+#include <farside/detail/mutants.hpp>
 
 #include <memory>
 
@@ -12,8 +13,10 @@ namespace detail {
 /// Takes back what other ranks have freed of this rank's own memory. 1 local atomic.
 inline void collect_freed(context& c) {
   rank_t me = c.link.rank();
-  if (c.link.template atomic_load<std::uint64_t>(me, freed_list) == 0) return;
+  auto first = c.link.template atomic_load<std::uint64_t>(me, freed_list);
+  if (first == 0) return;
   auto next = c.link.template fetch_op<atomic_op::swap>(me, freed_list, std::uint64_t{0});
+  if (FARSIDE_MUTANT(freed_list_taken_in_two_steps)) next = first;
   while (next != 0) {
     std::size_t block = next;
     c.link.get(me, block, &next, sizeof next);
@@ -37,10 +40,20 @@ inline void collect_freed(context& c) {
                           "is the remote part, the rest the local part), or use more ranks.");
 }
 
+/// Whether a simulated machine lets this allocation fail.
+template <class Link>
+bool planned_failure(Link& link) {
+  if constexpr (requires { link.machine(); })
+    return link.machine().allocation_fails();
+  else
+    return false;
+}
+
 inline std::size_t local_allocate(context& c, std::size_t bytes, std::size_t alignment) {
   std::lock_guard lock(c.mutex);
   collect_freed(c);
-  if (auto offset = c.heap.allocate(bytes, alignment)) return *offset;
+  if (!planned_failure(c.link))
+    if (auto offset = c.heap.allocate(bytes, alignment)) return *offset;
   raise_full(c, c.link.rank(), bytes, c.heap.largest_free(), "local");
 }
 
@@ -89,7 +102,8 @@ ptr<T> alloc_on(rank_t rank, std::size_t n = 1) {
     if (rank >= c.link.nprocs())
       detail::raise("alloc_on(", rank, "): there are only ", c.link.nprocs(), " ranks, 0 to ",
                     c.link.nprocs() - 1, ".");
-    if (auto payload = c.far_heap.allocate(c.link, rank, bytes)) return ptr<T>(rank, *payload);
+    if (!detail::planned_failure(c.link))
+      if (auto payload = c.far_heap.allocate(c.link, rank, bytes)) return ptr<T>(rank, *payload);
     detail::raise_full(c, rank, bytes, c.far_heap.untouched(c.link, rank), "remote");
   });
 }
@@ -113,7 +127,7 @@ void dealloc(ptr<T> p) {
       auto head = c.link.template atomic_load<std::uint64_t>(p.rank(), detail::freed_list);
       for (;;) {
         c.link.put(p.rank(), p.offset(), &head, sizeof head);
-        c.link.flush(p.rank());
+        if (!FARSIDE_MUTANT(freed_by_others_unflushed)) c.link.flush(p.rank());
         auto seen = c.link.compare_swap(p.rank(), detail::freed_list, head,
                                         static_cast<std::uint64_t>(p.offset()));
         if (seen == head) break;

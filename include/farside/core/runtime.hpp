@@ -72,6 +72,23 @@ class runtime {
   int unwinding_ = std::uncaught_exceptions();
 };
 
+namespace detail {
+
+/// A simulated machine runs many ranks on one thread: it must know whose context is current.
+template <class Context, class Link>
+void bind_to_machine(Link& link, Context* c) {
+  if constexpr (requires { link.machine(); }) {
+    auto describe = [](void* of) {
+      auto [what, on] = static_cast<Context*>(of)->slot->waits.load();
+      return std::string(job::name_of(what)) + (on == job::no_rank ? "" : text(" of rank ", on));
+    };
+    link.machine().bind(link.rank(),
+                        {c, [](void* of) { set_current(static_cast<Context*>(of)); }, describe});
+  }
+}
+
+}  // namespace detail
+
 template <class... More>
 void runtime::start(const detail::start_options& start_with, options with, const More&... more) {
   if (detail::current != nullptr || detail::process_context.load() != nullptr)
@@ -86,6 +103,7 @@ void runtime::start(const detail::start_options& start_with, options with, const
   bool as_thread = start_with.shared_job != nullptr;
   attach_board(c, as_thread);
   detail::set_current(&c);
+  detail::bind_to_machine(c.link, &c);
   if (!as_thread) detail::process_context.store(&c, std::memory_order_release);
   c.world->phase = job::waiting::starting;
   detail::synchronize(c, *c.world);  // all segments are there
@@ -119,6 +137,7 @@ inline runtime::~runtime() {
     fail("an exception left the scope of its far::runtime");
     if (!c.bereaved) c.slot->state.store(job::rank_state::failed);
     c.ended = true;
+    detail::bind_to_machine<detail::context>(c.link, nullptr);
     detail::set_current(nullptr);
     detail::process_context.store(nullptr);
     context_.release();  // others may still reach into its memory: it stays until the process ends
@@ -137,8 +156,10 @@ inline runtime::~runtime() {
   } catch (const std::exception& e) {
     fail(e.what());
     std::fprintf(stderr, "rank %u: %s\n", c.link.rank(), e.what());
+    detail::tell_machine(c.link, detail::is_excusable(e));
     c.link.abort(e.what());
   }
+  detail::bind_to_machine<detail::context>(c.link, nullptr);
   detail::set_current(nullptr);
   detail::process_context.store(nullptr);
 }
@@ -178,6 +199,15 @@ template <class Body>
 int run_with(int argc, char** argv, Body& body, runtime::options with) {
   auto one_rank = [&](const detail::start_options& start_with) {
     std::string name = "a rank that did not start";
+    [[maybe_unused]] auto excuse = [&](const std::exception& e) {
+#if defined(FARSIDE_USE_SIM)
+      if (detail::is_excusable(e))
+        static_cast<detail::sim_backend::world*>(start_with.shared_job)
+            ->excuse(start_with.thread_rank);
+#else
+      static_cast<void>(e);
+#endif
+    };
     try {
       runtime world(start_with, with);
       name = detail::text("rank ", rank());
@@ -188,13 +218,29 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
         throw;
       }
     } catch (const std::exception& e) {
+      excuse(e);
       std::fprintf(stderr, "%s: %s\n", name.c_str(), e.what());
     } catch (...) {
       std::fprintf(stderr, "%s: an exception that is no std::exception\n", name.c_str());
     }
     return 1;
   };
-#if !defined(FARSIDE_USE_MPI) && !defined(FARSIDE_USE_SHMEM)
+#if defined(FARSIDE_USE_SIM)
+  try {
+    detail::start_options shared = runtime::begin(&argc, &argv, with);
+    rank_t nprocs = detail::sim_backend::chosen_nprocs();
+    detail::sim_backend::world machine(nprocs, detail::sim_backend::choose_segment(shared, nprocs));
+    return machine.run([&](rank_t r) {
+      detail::start_options mine = shared;
+      mine.shared_job = &machine;
+      mine.thread_rank = r;
+      return one_rank(mine);
+    });
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+#elif !defined(FARSIDE_USE_MPI) && !defined(FARSIDE_USE_SHMEM)
   try {
     if (auto count = detail::integer_setting(job::threads_variable, 1, 1 << 19)) {
       auto nprocs = static_cast<rank_t>(*count);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <farside/core/memory.hpp>
+#include <farside/detail/mutants.hpp>
 #include <farside/detail/waves.hpp>
 
 #include <algorithm>
@@ -104,7 +105,8 @@ inline team team::split(int colour, int key) const {
     block = detail::local_allocate(c, layout.bytes(), 64);
     // Signals begin at zero. By puts, so that it is in order with what members do later.
     std::vector<std::byte> zeros(detail::team_layout::up(0));
-    c.link.put(c.link.rank(), block, zeros.data(), zeros.size());
+    if (!FARSIDE_MUTANT(team_signals_not_zeroed))
+      c.link.put(c.link.rank(), block, zeros.data(), zeros.size());
     c.link.flush(c.link.rank());
   }
   std::vector<std::uint64_t> blocks(size());
@@ -129,7 +131,7 @@ inline team team::split(int colour, int key) const {
     if (now == nullptr || now->ended) return;            // its memory has gone with the runtime
     if (std::uncaught_exceptions() > unwinding) return;  // nobody may answer any more
     t->phase = job::waiting::collective;
-    detail::synchronize(*now, *t);
+    if (!FARSIDE_MUTANT(team_ends_at_once)) detail::synchronize(*now, *t);
     std::lock_guard lock(now->mutex);
     now->heap.deallocate(t->blocks[t->me]);
   }));

@@ -13,14 +13,27 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
+/// Whether a fault elsewhere, or memory that is full, explains it.
+inline bool is_excusable(const std::exception& e) {
+  return dynamic_cast<const rank_failure*>(&e) || dynamic_cast<const allocation_error*>(&e);
+}
+
+/// A simulated machine goes on without the rank, if a planned fault explains its end.
+template <class Link>
+void tell_machine(Link& link, bool excusable) {
+  if constexpr (requires { link.machine(); }) link.machine().terminated(link.rank(), excusable);
+}
+
 /// An exception that nobody catches: its message belongs to the rank, on the board and on stderr.
 [[noreturn]] inline void on_terminate() {
   std::string why = "std::terminate was called without an exception";
+  bool excusable = false;
   if (auto uncaught = std::current_exception()) {
     try {
       std::rethrow_exception(uncaught);
     } catch (const std::exception& e) {
       why = e.what();
+      excusable = is_excusable(e);
     } catch (...) {
       why = "an exception that is no std::exception";
     }
@@ -28,6 +41,7 @@ namespace far::inline FARSIDE_BACKEND::detail {
   if (current != nullptr) {
     if (!current->bereaved) current->slot->say(why.c_str());
     std::fprintf(stderr, "rank %u: uncaught exception: %s\n", current->link.rank(), why.c_str());
+    tell_machine(current->link, excusable);
   } else {
     std::fprintf(stderr, "uncaught exception: %s\n", why.c_str());
   }

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <farside/backend/backend.hpp>
+#include <farside/detail/mutants.hpp>
 
 #include <bit>
 #include <cstddef>
@@ -52,7 +53,7 @@ class remote_heap {
     if (auto block = take_fresh(link, rank, wanted)) return *block + header;
     for (unsigned larger = wanted + 1; larger < classes; ++larger)
       if (auto block = pop(link, rank, larger)) {
-        mark_allocated(link, rank, *block, wanted);
+        if (!FARSIDE_MUTANT(cut_block_keeps_its_class)) mark_allocated(link, rank, *block, wanted);
         give_rest(link, rank, *block + class_size(wanted), class_size(larger) - class_size(wanted));
         return *block + header;
       }
@@ -62,7 +63,9 @@ class remote_heap {
   /// False if the block is not allocated (freed twice, or never a block). Any rank may call it.
   bool deallocate(transport& link, rank_t rank, std::size_t payload) const {
     std::size_t block = payload - header;
-    std::uint64_t mark = link.fetch_op<atomic_op::swap>(rank, block + 8, std::uint64_t{0});
+    std::uint64_t mark = FARSIDE_MUTANT(mark_not_cleared)
+                             ? link.atomic_load<std::uint64_t>(rank, block + 8)
+                             : link.fetch_op<atomic_op::swap>(rank, block + 8, std::uint64_t{0});
     if (mark >> 8 != allocated) return false;
     push(link, rank, static_cast<unsigned>(mark & 0xff), block);
     return true;
@@ -93,12 +96,17 @@ class remote_heap {
   std::size_t head(unsigned index) const { return begin_ + 8 + std::size_t{8} * index; }
   std::size_t first_block() const { return (begin_ + 8 + 8 * classes + 63) & ~std::size_t{63}; }
 
+  /// The tag of a head that replaces `old`.
+  static std::uint64_t next_tag(std::uint64_t old) {
+    return ((old >> tag_shift) + (FARSIDE_MUTANT(tag_not_counted) ? 0 : 1)) << tag_shift;
+  }
+
   std::optional<std::size_t> pop(transport& link, rank_t rank, unsigned index) const {
     std::uint64_t old = link.atomic_load<std::uint64_t>(rank, head(index));
     while ((old & block_mask) != 0) {
       std::size_t block = (old & block_mask) * 16;
       std::uint64_t next = link.atomic_load<std::uint64_t>(rank, block);
-      std::uint64_t fresh = ((old >> tag_shift) + 1) << tag_shift | (next & block_mask);
+      std::uint64_t fresh = next_tag(old) | (next & block_mask);
       std::uint64_t seen = link.compare_swap(rank, head(index), old, fresh);
       if (seen == old) {
         mark_allocated(link, rank, block, index);
@@ -112,9 +120,12 @@ class remote_heap {
   void push(transport& link, rank_t rank, unsigned index, std::size_t block) const {
     std::uint64_t old = link.atomic_load<std::uint64_t>(rank, head(index));
     for (;;) {
-      link.fetch_op<atomic_op::swap>(rank, block, old & block_mask);
-      std::uint64_t fresh = ((old >> tag_shift) + 1) << tag_shift | block / 16;
+      if (!FARSIDE_MUTANT(pushed_before_linked))
+        link.fetch_op<atomic_op::swap>(rank, block, old & block_mask);
+      std::uint64_t fresh = next_tag(old) | block / 16;
       std::uint64_t seen = link.compare_swap(rank, head(index), old, fresh);
+      if (FARSIDE_MUTANT(pushed_before_linked) && seen == old)
+        link.fetch_op<atomic_op::swap>(rank, block, old & block_mask);
       if (seen == old) return;
       old = seen;
     }
@@ -126,7 +137,7 @@ class remote_heap {
       unsigned index = class_of(bytes);
       if (class_size(index) > bytes) --index;
       push(link, rank, index, begin);
-      begin += class_size(index);
+      if (!FARSIDE_MUTANT(cut_rests_overlap)) begin += class_size(index);
       bytes -= class_size(index);
     }
   }
@@ -136,7 +147,7 @@ class remote_heap {
     std::uint64_t used = link.atomic_load<std::uint64_t>(rank, begin_);
     while (size <= capacity() - used) {
       std::uint64_t seen = link.compare_swap(rank, begin_, used, used + size);
-      if (seen == used) {
+      if (seen == used || FARSIDE_MUTANT(lost_race_taken_for_won)) {
         std::size_t block = first_block() + used;
         mark_allocated(link, rank, block, index);
         return block;

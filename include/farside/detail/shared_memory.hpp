@@ -14,6 +14,7 @@
 
 #include <farside/backend/concept.hpp>
 #include <farside/core/error.hpp>
+#include <farside/detail/mutants.hpp>
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -113,7 +114,8 @@ inline void racy_copy(void* to, const void* from, std::size_t offset, std::size_
   const std::size_t small = __builtin_constant_p(bytes) ? 64 : 16;
   if (bytes > small || ((offset | bytes) & 7) != 0) {
     auto privately = reinterpret_cast<std::uintptr_t>(FromShared ? to : from);
-    if (bytes < 8 || ((offset | bytes | privately) & 7) == 0)
+    if (bytes < 8 || ((offset | bytes | privately) & 7) == 0 ||
+        FARSIDE_MUTANT(words_cut_at_odd_addresses))
       std::memcpy(to, from, bytes);
     else
       misaligned_copy<FromShared>(to, from, offset, bytes);
@@ -158,21 +160,22 @@ class shared_view {
 
   void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) const {
     racy_copy<true>(to, address(rank, offset), offset, bytes);
-    acquire_fence();
+    if (!FARSIDE_MUTANT(get_without_acquire)) acquire_fence();
   }
 
   template <atomic_op Op, atomic_word T>
   T fetch_op(rank_t rank, std::size_t offset, T value) {
     std::atomic_ref<T> word(at<T>(rank, offset));
-    if constexpr (Op == atomic_op::add) return word.fetch_add(value);
-    if constexpr (Op == atomic_op::bit_and) return word.fetch_and(value);
-    if constexpr (Op == atomic_op::bit_or) return word.fetch_or(value);
-    if constexpr (Op == atomic_op::bit_xor) return word.fetch_xor(value);
-    if constexpr (Op == atomic_op::swap) return word.exchange(value);
+    if constexpr (Op == atomic_op::add) return word.fetch_add(value, order);
+    if constexpr (Op == atomic_op::bit_and) return word.fetch_and(value, order);
+    if constexpr (Op == atomic_op::bit_or) return word.fetch_or(value, order);
+    if constexpr (Op == atomic_op::bit_xor) return word.fetch_xor(value, order);
+    if constexpr (Op == atomic_op::swap) return word.exchange(value, order);
     if constexpr (Op == atomic_op::min || Op == atomic_op::max) {
-      T old = word.load();
+      T old = word.load(order);
       while (!word.compare_exchange_weak(
-          old, Op == atomic_op::min ? (value < old ? value : old) : (value > old ? value : old))) {
+          old, Op == atomic_op::min ? (value < old ? value : old) : (value > old ? value : old),
+          order)) {
       }
       return old;
     }
@@ -180,18 +183,18 @@ class shared_view {
 
   template <atomic_word T>
   T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
-    std::atomic_ref<T>(at<T>(rank, offset)).compare_exchange_strong(expected, desired);
+    std::atomic_ref<T>(at<T>(rank, offset)).compare_exchange_strong(expected, desired, order);
     return expected;
   }
 
   template <atomic_word T>
   T atomic_load(rank_t rank, std::size_t offset) const {
-    return std::atomic_ref<T>(at<T>(rank, offset)).load();
+    return std::atomic_ref<T>(at<T>(rank, offset)).load(order);
   }
 
   void flush() {
 #ifndef FARSIDE_TSAN
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!FARSIDE_MUTANT(flush_without_fence)) std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
   }
   void flush(rank_t) { flush(); }
@@ -202,6 +205,9 @@ class shared_view {
   }
 
  protected:
+  static constexpr std::memory_order order =
+      FARSIDE_MUTANT(atomics_relaxed) ? std::memory_order_relaxed : std::memory_order_seq_cst;
+
   char* base_ = nullptr;
   unsigned shift_ = 0;
 };
@@ -255,7 +261,7 @@ class shared_memory : public shared_view {
     std::uint64_t& word = at<std::uint64_t>(rank, offset);
     std::uint64_t old =
         std::atomic_ref<std::uint64_t>(word).fetch_add(2, std::memory_order_acq_rel);
-    if (old & 1) [[unlikely]]
+    if (old & 1 && !FARSIDE_MUTANT(sleeper_not_woken)) [[unlikely]]
       futex(word, FUTEX_WAKE, INT_MAX, nullptr);
   }
 
@@ -271,7 +277,7 @@ class shared_memory : public shared_view {
       sched_yield();
     }
     std::uint64_t seen = word.fetch_or(1, std::memory_order_acq_rel) | 1;
-    if (seen >> 1 < count) {
+    if (seen >> 1 < count || FARSIDE_MUTANT(sleeps_without_a_last_look)) {
       timespec limit{0, 200'000'000};
       futex(raw, FUTEX_WAIT, static_cast<int>(seen), &limit);
     }

@@ -4,6 +4,7 @@
 
 #include <farside/core/context.hpp>
 #include <farside/detail/function_ref.hpp>
+#include <farside/detail/mutants.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -25,6 +26,7 @@ inline void await_signal(context& c, team_members& t, std::size_t word, std::uin
 inline void wave_up(context& c, team_members& t, void* mine, std::size_t n,
                     function_ref<void(rank_t, const void*)> merge) {
   if (!t.children.empty()) {
+    if (FARSIDE_MUTANT(arrivals_not_added_up)) t.arrivals_due = 0;
     t.arrivals_due += t.children.size();
     await_signal(c, t, team_layout::arrivals, t.arrivals_due, job::no_rank);
     alignas(slot_bytes) std::byte buffer[slot_bytes];  // for any type that fits
@@ -40,7 +42,7 @@ inline void wave_up(context& c, team_members& t, void* mine, std::size_t n,
   std::size_t block = t.blocks[parent.position];
   if (n != 0) {
     c.link.put(rank, block + team_layout::up(parent.slot), mine, n);
-    c.link.flush(rank);
+    if (!FARSIDE_MUTANT(wave_up_unflushed)) c.link.flush(rank);
   }
   c.link.signal(rank, block + team_layout::arrivals);
 }
@@ -60,7 +62,8 @@ inline void wave_down(context& c, team_members& t, void* mine, std::size_t n,
       rank_t rank = t.ranks[child.position];
       c.link.put(rank, t.blocks[child.position] + t.layout.down(), share(child.position), n);
     }
-    for (auto child : t.children) c.link.flush(t.ranks[child.position]);
+    for (auto child : t.children)
+      if (!FARSIDE_MUTANT(wave_down_unflushed)) c.link.flush(t.ranks[child.position]);
   }
   // Far children lead large ranges: release them first.
   for (auto child = t.children.rbegin(); child != t.children.rend(); ++child)
@@ -89,7 +92,7 @@ bool barrier_of(Link&, context&, team_members&) {
 
 /// Everybody has arrived when anybody leaves; puts of all members are complete.
 inline void synchronize(context& c, team_members& t) {
-  c.link.flush();
+  if (!FARSIDE_MUTANT(barrier_unflushed)) c.link.flush();
   if (t.size() == 1 || barrier_of(c.link, c, t)) return;
   auto nothing = [](rank_t, const void*) {};
   wave_up(c, t, nullptr, 0, nothing);
@@ -119,7 +122,7 @@ inline void staged(context& c, team_members& t, std::size_t pieces,
                    function_ref<void(std::size_t piece, std::size_t stage)> drain) {
   for (std::size_t piece = 0; piece < pieces; ++piece) {
     std::size_t stage = t.layout.stage(t.stage_turn);
-    t.stage_turn ^= 1;
+    if (!FARSIDE_MUTANT(stages_not_alternated)) t.stage_turn ^= 1;
     fill(piece, stage);
     synchronize(c, t);
     drain(piece, stage);
@@ -235,7 +238,8 @@ inline void all_reduce_large(context& c, team_members& t, void* values, std::siz
   std::size_t input = t.layout.stage(0), folded = t.layout.stage(1);
   std::vector<std::byte> sum(slice * size),
       theirs(slice * size);  // aligned as new does: for all types
-  synchronize(c, t);         // an earlier collective may still be read from the stages
+  // An earlier collective may still be read from the stages.
+  if (!FARSIDE_MUTANT(all_reduce_begins_at_once)) synchronize(c, t);
   for (std::size_t done = 0; done < n; done += piece) {
     std::size_t now = std::min(piece, n - done);
     auto begin = [&](rank_t member) { return std::min(now, member * slice); };
@@ -255,7 +259,7 @@ inline void all_reduce_large(context& c, team_members& t, void* values, std::siz
       get_from(c, t, i, folded + begin(i) * size, bytes + (done + begin(i)) * size,
                length(i) * size);
   }
-  synchronize(c, t);
+  if (!FARSIDE_MUTANT(all_reduce_ends_at_once)) synchronize(c, t);
 }
 
 inline void all_reduce_bytes(context& c, team_members& t, void* values, std::size_t n,

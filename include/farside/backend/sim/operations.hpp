@@ -1,0 +1,422 @@
+// What the simulated machine does with an operation: see world.hpp. Each function is what
+// docs/memory_model.md allows, at its worst.
+#pragma once
+
+#include <farside/backend/sim/schedule.hpp>
+
+#include <algorithm>
+
+namespace far::inline FARSIDE_BACKEND::detail::sim_backend {
+
+/// Cuts [offset, offset + bytes) into pieces of whole aligned words: (begin, length) of each.
+inline world::pieces world::cut(std::size_t offset, std::size_t bytes) {
+  auto words_from = [&](std::size_t begin) {
+    return (offset + bytes + 7) / 8 - (offset + begin) / 8;
+  };
+  std::size_t words = words_from(0);
+  std::size_t count = exploring() ? std::min<std::size_t>(words, 3) : adversary_.pieces(words);
+  pieces result;
+  std::size_t begin = 0;
+  for (std::size_t left = count; left > 1; --left) {
+    std::size_t room = words_from(begin) - (left - 1);  // the next cut lies after 1 to `room` words
+    std::size_t take = exploring() ? 1 : 1 + adversary_.below(room);
+    std::size_t end = ((offset + begin) / 8 + take) * 8 - offset;
+    result.emplace_back(begin, end - begin);
+    begin = end;
+  }
+  result.emplace_back(begin, bytes - begin);
+  return result;
+}
+
+/// A word of a put may be cut too, as long as no get sees it (land_halves): the first word of a
+/// piece becomes two pieces. Returns the second of them, or no index.
+inline std::size_t world::cut_word(std::size_t offset, pieces& of) {
+  if (exploring() || !adversary_.at_least(level::cruel) || !adversary_.happens(64)) return no_index;
+  std::size_t at = adversary_.below(of.size());
+  auto [begin, length] = of[at];
+  if ((offset + begin) % 8 != 0 || length < 8) return no_index;
+  std::size_t first = 1 + adversary_.below(7);
+  auto place = of.begin() + static_cast<std::ptrdiff_t>(at);
+  *place = {begin, first};
+  place = of.insert(place + 1, {begin + first, 8 - first});
+  if (length > 8) of.insert(place + 1, {begin + 8, length - 8});
+  return at + 1;
+}
+
+inline std::shared_ptr<event> world::launch(rank_t me, event e) {
+  rank_state& r = ranks_[me];
+  e.number = ++r.issued;
+  auto result = std::make_shared<event>(std::move(e));
+  if (r.in_flight.empty()) {
+    r.busy_place = busy_.size();
+    busy_.push_back(me);
+  }
+  r.in_flight.push_back(result);
+  return result;
+}
+
+inline void world::put(rank_t me, rank_t target, std::size_t offset, const void* from,
+                       std::size_t bytes) {
+  step(me, {});
+  lift_veils(me);
+  if (bytes == 0) return;
+  auto* source = static_cast<const std::byte*>(from);
+  pieces parts = cut(offset, bytes);
+  std::size_t second_half = cut_word(offset, parts);
+  events made_of;
+  for (auto [begin, length] : parts) {
+    event e{event::put, me, target, offset + begin, length};
+    e.data.assign(source + begin, source + begin + length);
+    auto made = launch(me, std::move(e));
+    made_of.push_back(made);
+    note("rank %-4u puts %zu B to rank %u +0x%zx: #%llu", me, length, target, offset + begin,
+         static_cast<unsigned long long>(made->number));
+  }
+  if (second_half != no_index) {
+    made_of[second_half]->other_half = made_of[second_half - 1];
+    made_of[second_half - 1]->other_half = made_of[second_half];
+  }
+  auto& mine = ranks_[me].in_flight;
+  while (mine.size() > most_in_flight) deliver(me, adversary_.below(mine.size()));
+}
+
+inline world::events world::async_put(rank_t me, rank_t target, std::size_t offset,
+                                      const void* from, std::size_t bytes) {
+  step(me, {});
+  lift_veils(me);
+  events result;
+  auto* source = static_cast<const std::byte*>(from);
+  if (bytes == 0) return result;
+  for (auto [begin, length] : cut(offset, bytes)) {
+    event e{event::put, me, target, offset + begin, length};
+    e.source = source + begin;
+    result.push_back(launch(me, std::move(e)));
+    note("rank %-4u begins to put %zu B to rank %u +0x%zx: #%llu", me, length, target,
+         offset + begin, static_cast<unsigned long long>(result.back()->number));
+  }
+  return result;
+}
+
+/// Pieces in any order; others may change what has not been read yet.
+inline void world::get(rank_t me, rank_t target, std::size_t offset, void* to, std::size_t bytes) {
+  auto pieces = cut(offset, bytes);
+  while (!pieces.empty()) {
+    std::size_t at = exploring() ? 0 : adversary_.below(pieces.size());
+    auto [begin, length] = pieces[at];
+    pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(at));
+    step(me, {target, offset + begin, offset + begin + length, false, false});
+    read(me, target, offset + begin, static_cast<std::byte*>(to) + begin, length);
+    note("rank %-4u gets %zu B from rank %u +0x%zx", me, length, target, offset + begin);
+  }
+}
+
+inline world::events world::async_get(rank_t me, rank_t target, std::size_t offset, void* to,
+                                      std::size_t bytes) {
+  step(me, {});
+  lift_veils(me);
+  events result;
+  if (bytes == 0) return result;
+  auto* buffer = static_cast<std::byte*>(to);
+  std::memset(buffer, 0xdb, bytes);  // nobody may look at it before the future is ready
+  for (auto [begin, length] : cut(offset, bytes)) {
+    event e{event::get, me, target, offset + begin, length};
+    e.result = buffer + begin;
+    result.push_back(launch(me, std::move(e)));
+    note("rank %-4u begins to get %zu B from rank %u +0x%zx: #%llu", me, length, target,
+         offset + begin, static_cast<unsigned long long>(result.back()->number));
+  }
+  return result;
+}
+
+inline void world::atomic(rank_t me, rank_t target, std::size_t offset, std::size_t bytes,
+                          const char* name, bool writes, function_ref<void(void* word)> change) {
+  step(me, {target, offset, offset + bytes, writes, false});
+  lift_veils(me);
+  lift_veils(target, offset, offset + bytes);
+  if (!halves_.empty()) land_halves(target, offset, offset + bytes);
+  char* word = memory(target, offset);
+  std::uint64_t old = 0, now = 0;
+  std::memcpy(&old, word, bytes);
+  change(word);
+  std::memcpy(&now, word, bytes);
+  note("rank %-4u %s on rank %u +0x%zx: 0x%llx -> 0x%llx", me, name, target, offset,
+       static_cast<unsigned long long>(old), static_cast<unsigned long long>(now));
+  if (now != old && !exploring() && adversary_.at_least(level::cruel) && adversary_.happens(128))
+    veils_.push_back({me, target, offset, bytes, old});
+}
+
+inline world::events world::async_atomic(rank_t me, rank_t target, std::size_t offset,
+                                         std::size_t bytes, void* old,
+                                         std::function<void(void*, void*)> change) {
+  step(me, {});
+  lift_veils(me);
+  std::memset(old, 0xdb, bytes);
+  event e{event::atomic, me, target, offset, bytes};
+  e.result = static_cast<std::byte*>(old);
+  e.change = std::move(change);
+  events result{launch(me, std::move(e))};
+  note("rank %-4u begins an atomic on rank %u +0x%zx: #%llu", me, target, offset,
+       static_cast<unsigned long long>(result.back()->number));
+  return result;
+}
+
+/// All puts to the target land before it returns; others may run between.
+inline void world::flush(rank_t me, std::optional<rank_t> target) {
+  footprint all;
+  all.everything = true;
+  step(me, all);
+  lift_veils(me);
+  auto& mine = ranks_[me].in_flight;
+  for (;;) {
+    std::vector<std::size_t> due;
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      if (mine[i]->what == event::put && (!target || mine[i]->target == *target)) due.push_back(i);
+    if (due.empty()) break;
+    bool interrupted = false;
+    // From the back, as deliver() moves the last one into the gap.
+    while (!due.empty() && !interrupted) {
+      std::size_t pick = due.size() - 1;
+      if (!exploring() && adversary_.at_least(level::normal) && adversary_.happens(64)) {
+        pick = adversary_.below(due.size());
+        interrupted = true;  // the indices behind it have moved
+      }
+      std::size_t left = mine.size() - 1;
+      deliver(me, due[pick]);
+      if (mine.size() != left) interrupted = true;  // others had to land before it
+      due.erase(due.begin() + static_cast<std::ptrdiff_t>(pick));
+    }
+    if (interrupted && adversary_.happens(64)) {
+      --operations_;  // still the same operation
+      step(me, all);
+    }
+  }
+  if (target)
+    note("rank %-4u has flushed rank %u", me, *target);
+  else
+    note("rank %-4u has flushed all", me);
+}
+
+inline void world::signal(rank_t me, rank_t target, std::size_t offset) {
+  step(me, {});
+  lift_veils(me);
+  auto made = launch(me, {event::signal, me, target, offset, 8});
+  note("rank %-4u signals rank %u +0x%zx: #%llu", me, target, offset,
+       static_cast<unsigned long long>(made->number));
+}
+
+/// Blocks until the word has counted so far. False: a rank has died.
+inline bool world::await(rank_t me, std::size_t offset, std::uint64_t count) {
+  auto reached = [&] {
+    std::uint64_t word;
+    std::memcpy(&word, memory(me, offset), sizeof word);
+    return word >> 1 >= count;
+  };
+  step(me, {me, offset, offset + 8, false, false});
+  lift_veils(me);
+  while (!reached()) {
+    if (lost_rank() >= 0) return false;
+    rank_state& r = ranks_[me];
+    r.awaited_word = offset;
+    r.awaited_count = count;
+    make_unrunnable(me, state::blocked);
+    note("rank %-4u waits for +0x%zx to count to %llu", me, offset,
+         static_cast<unsigned long long>(count));
+    schedule(me);
+  }
+  return true;
+}
+
+/// An asynchronous operation is complete when its rank has asked for it often enough.
+inline bool world::ask(rank_t me, events& parts) {
+  step(me, {});
+  lift_veils(me);
+  auto performed = [](auto& e) { return e->performed || e->what == event::put; };
+  bool done = std::all_of(parts.begin(), parts.end(), performed);
+  chance soon = adversary_.at_least(level::harsh) ? 24 : 96;
+  if (exploring()) {  // its landing is an action of its own
+    while (!std::all_of(parts.begin(), parts.end(), performed)) {
+      ranks_[me].asks = true;
+      make_unrunnable(me, state::blocked);
+      schedule(me);
+    }
+  } else if (adversary_.active() && !adversary_.happens(done ? 2 * soon : soon)) {
+    return false;
+  }
+  complete(parts);
+  return true;
+}
+
+/// A put has been taken by the network, and may still be far from its target; of the others, the
+/// results are given.
+inline void world::complete(events& parts) {
+  for (auto& e : parts) {
+    if (e->what == event::put) {
+      if (e->source != nullptr && !e->performed)
+        e->data.assign(e->source, e->source + e->bytes), e->source = nullptr;
+      continue;
+    }
+    if (!e->performed) {
+      auto& flying = ranks_[e->origin].in_flight;
+      auto at = std::find(flying.begin(), flying.end(), e);
+      if (at != flying.end()) deliver(e->origin, static_cast<std::size_t>(at - flying.begin()));
+    }
+    std::memcpy(e->result, e->data.data(), e->bytes);
+  }
+  parts.clear();
+}
+
+inline void world::deliver_some() {
+  if (!adversary_.active()) {
+    while (deliver_any()) {
+    }
+    return;
+  }
+  for (int i = 0; i < 8 && !busy_.empty() && adversary_.happens(adversary_.now().delivers); ++i)
+    deliver_any();
+}
+
+/// Something must land so that a rank can go on: a signal, and puts stay in flight.
+inline bool world::deliver_signal() {
+  if (busy_.empty()) return false;
+  if (adversary_.active() && adversary_.happens(192)) {
+    std::size_t first = adversary_.below(busy_.size());
+    for (std::size_t i = 0; i < busy_.size(); ++i) {
+      rank_t origin = busy_[(first + i) % busy_.size()];
+      auto& flying = ranks_[origin].in_flight;
+      for (std::size_t at = 0; at < flying.size(); ++at)
+        if (flying[at]->what == event::signal) {
+          deliver(origin, at);
+          return true;
+        }
+    }
+  }
+  return deliver_any();
+}
+
+inline bool world::deliver_any() {
+  if (busy_.empty()) return false;
+  rank_t origin = busy_[adversary_.active() ? adversary_.below(busy_.size()) : 0];
+  auto& flying = ranks_[origin].in_flight;
+  deliver(origin, adversary_.active() ? adversary_.below(flying.size()) : 0);
+  return true;
+}
+
+inline std::shared_ptr<event> world::take_out(rank_t origin, std::size_t index) {
+  rank_state& r = ranks_[origin];
+  auto e = std::move(r.in_flight[index]);
+  if (adversary_.active() && !exploring()) {
+    if (index + 1 != r.in_flight.size()) r.in_flight[index] = std::move(r.in_flight.back());
+    r.in_flight.pop_back();
+  } else {
+    r.in_flight.erase(r.in_flight.begin() + static_cast<std::ptrdiff_t>(index));  // keeps the order
+  }
+  if (r.in_flight.empty()) {
+    busy_[r.busy_place] = busy_.back();
+    ranks_[busy_.back()].busy_place = r.busy_place;
+    busy_.pop_back();
+  }
+  return e;
+}
+
+inline void world::perform(event& e) {
+  ++deliveries_;
+  e.performed = true;
+  if (std::exchange(ranks_[e.origin].asks, false)) make_runnable(e.origin);
+  char* at = memory(e.target, e.offset);
+  note("           #%llu of rank %u %s: %zu B on rank %u +0x%zx",
+       static_cast<unsigned long long>(e.number), e.origin,
+       e.what == event::put      ? "lands"
+       : e.what == event::signal ? "counts"
+                                 : "is performed",
+       e.bytes, e.target, e.offset);
+  switch (e.what) {
+    case event::put:
+      if (!halves_.empty()) land_halves(e.target, e.offset, e.offset + e.bytes, &e);
+      std::memcpy(at, e.source != nullptr ? e.source : e.data.data(), e.bytes);
+      if (auto other = e.other_half.lock(); other && !other->performed) halves_.push_back(other);
+      break;
+    case event::get:
+      e.data.resize(e.bytes);
+      read(e.origin, e.target, e.offset, e.data.data(), e.bytes);
+      break;
+    case event::atomic:
+      lift_veils(e.target, e.offset, e.offset + e.bytes);
+      e.data.resize(e.bytes);
+      e.change(at, e.data.data());
+      break;
+    case event::signal: {
+      std::uint64_t word;
+      std::memcpy(&word, at, sizeof word);
+      word += 2;
+      std::memcpy(at, &word, sizeof word);
+      rank_state& r = ranks_[e.target];
+      if (r.now == state::blocked && !r.meets && !r.asks && r.awaited_word == e.offset &&
+          word >> 1 >= r.awaited_count)
+        make_runnable(e.target);
+      break;
+    }
+  }
+}
+
+/// Nobody sees half a word: what is missing of it lands first. Another put of the same rank must
+/// not come between the halves either; one of another rank may (`cause`: the put that lands).
+inline void world::land_halves(rank_t target, std::size_t begin, std::size_t end,
+                               const event* cause) {
+  std::size_t first = begin / 8 * 8, last = (end + 7) / 8 * 8;
+  for (std::size_t i = 0; i < halves_.size();) {
+    auto e = halves_[i];
+    auto& flying = ranks_[e->origin].in_flight;
+    auto at = std::find(flying.begin(), flying.end(), e);
+    bool stays =
+        !e->overlaps(target, first, last) || (cause != nullptr && cause->origin != e->origin);
+    if (at != flying.end() && stays) {
+      ++i;
+      continue;
+    }
+    halves_.erase(halves_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (at != flying.end()) deliver(e->origin, static_cast<std::size_t>(at - flying.begin()));
+  }
+}
+
+/// A get sees this rank's own earlier puts.
+inline void world::land_own(rank_t me, rank_t target, std::size_t begin, std::size_t end) {
+  auto& mine = ranks_[me].in_flight;
+  for (std::size_t i = 0; i < mine.size();) {
+    if (mine[i]->what != event::put || !mine[i]->overlaps(target, begin, end)) {
+      ++i;
+      continue;
+    }
+    std::size_t left = mine.size() - 1;
+    deliver(me, i);
+    if (mine.size() != left) i = 0;  // others had to land before it
+  }
+}
+
+inline void world::read(rank_t me, rank_t target, std::size_t offset, void* to, std::size_t bytes) {
+  land_own(me, target, offset, offset + bytes);
+  if (!halves_.empty()) land_halves(target, offset, offset + bytes);
+  std::memcpy(to, memory(target, offset), bytes);
+  for (std::size_t i = veils_.size(); i-- > 0;) {
+    const veil& v = veils_[i];
+    if (v.origin == me || v.target != target || v.offset < offset ||
+        v.offset + v.bytes > offset + bytes)
+      continue;
+    if (adversary_.happens(128))
+      std::memcpy(static_cast<char*>(to) + (v.offset - offset), &v.old, v.bytes);
+    else
+      veils_.erase(veils_.begin() + static_cast<std::ptrdiff_t>(i));  // seen once: seen by all
+  }
+}
+
+inline void world::lift_veils(rank_t origin) {
+  if (!veils_.empty()) std::erase_if(veils_, [&](const veil& v) { return v.origin == origin; });
+}
+
+inline void world::lift_veils(rank_t target, std::size_t begin, std::size_t end) {
+  if (!veils_.empty())
+    std::erase_if(veils_, [&](const veil& v) {
+      return v.target == target && v.offset < end && begin < v.offset + v.bytes;
+    });
+}
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::sim_backend

@@ -1,0 +1,58 @@
+// Waiting: who sleeps is woken by what it waits for. A back end may let sleepers look around every
+// now and then, which hides a wake-up that was lost: then all goes on, only far too late.
+#include "harness.hpp"
+#include "spread_over_cores.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+struct account {
+  int slow = 0;       ///< rounds that took as long as no wake-up does
+  bool over = false;  ///< it has taken long enough
+};
+
+/// Runs up to `rounds` collectives for a second, before each of which a rank does `delay(round)`,
+/// and checks that no more than `most` of them were slow: some may be, on a busy machine.
+template <class Delay>
+void check_wake_ups(int rounds, int most, Delay delay) {
+  auto worst = [](account a, account b) {
+    return account{std::max(a.slow, b.slow), a.over || b.over};
+  };
+  std::chrono::milliseconds late(150 + far::nprocs());
+  auto end = clock::now() + std::chrono::seconds(1) + most * late;
+  far_test::spread_over_cores apart(far::rank());
+  account mine, all;  // `all` is the same everywhere: the ranks end together
+  for (int round = 0; round < rounds && all.slow <= most && !all.over; ++round) {
+    delay(round);
+    auto begin = clock::now();
+    all = far::all_reduce(mine, worst);
+    mine = {all.slow + (clock::now() - begin > late), clock::now() > end};
+  }
+  CHECK(all.slow <= most);
+}
+
+}  // namespace
+
+FAR_TEST(sleepers_are_woken) {
+  constexpr int rounds = 20;
+  check_wake_ups(rounds, rounds / 2, [](int round) {
+    // One rank is late: the others have long gone to sleep.
+    if (static_cast<far::rank_t>(round) % far::nprocs() == far::rank())
+      std::this_thread::sleep_for(std::chrono::milliseconds(4));
+  });
+}
+
+// Ranks arrive at moments all around the one at which another goes to sleep.
+FAR_TEST(wake_ups_are_not_lost) {
+  auto random = far_test::random_engine();
+  check_wake_ups(5000, 5, [&](int) {
+    auto most = std::uint64_t{1} << random() % 18;
+    auto until = clock::now() + std::chrono::nanoseconds(random() % most);
+    while (clock::now() < until) {
+    }
+  });
+}

@@ -1,0 +1,75 @@
+# What the tests of the program `farside` share: running commands, and looking at how they end.
+# To be sourced. Every command is bounded by a time-out.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+limit=20
+
+pass() { echo "ok   $1"; }
+fail() {
+  echo "FAIL $*"
+  sed 's/^/       /' "$work/out" "$work/err"
+  failures=$((failures + 1))
+}
+
+# Runs a command; leaves $status, $seconds and the files out and err.
+run() {
+  local begin=$EPOCHREALTIME
+  timeout -k 5 "$limit" "$@" >"$work/out" 2>"$work/err" </dev/null
+  status=$?
+  seconds=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.2f", b - a }')
+}
+
+# check NAME STATUS [PATTERN...]: the last run ended so, and each pattern is in its output.
+check() {
+  local name=$1 wanted=$2 pattern
+  shift 2
+  if [ "$status" != "$wanted" ]; then
+    fail "$name: status $status, not $wanted"
+    return
+  fi
+  for pattern in "$@"; do
+    if ! grep -qE -- "$pattern" "$work/out" "$work/err"; then
+      fail "$name: no line matches '$pattern'"
+      return
+    fi
+  done
+  pass "$name"
+}
+
+faster_than() {
+  if awk -v a="$seconds" -v b="$2" 'BEGIN { exit !(a < b) }'; then pass "$1"; else fail "$1: took $seconds s"; fi
+}
+
+# Sends SIGNAL to a hanging job; leaves what run() leaves.
+interrupt() {
+  local signal=$1 begin
+  shift
+  timeout -k 5 "$limit" "$@" >"$work/out" 2>"$work/err" </dev/null &
+  local timer=$! launcher="" i
+  for i in $(seq 50); do
+    launcher=$(cat "/proc/$timer/task/$timer/children" 2>/dev/null)
+    [ -n "$launcher" ] && break
+    sleep 0.1
+  done
+  launcher=${launcher% }
+  sleep 1
+  if [ "$signal" = QUIT ]; then
+    kill -QUIT "$launcher"
+    sleep 0.5
+    signal=TERM
+  fi
+  begin=$EPOCHREALTIME
+  kill -"$signal" "$launcher"
+  wait "$timer"
+  status=$?
+  seconds=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.2f", b - a }')
+}
+
+finish() {
+  if [ "$failures" -gt 0 ]; then
+    echo "$failures failed"
+    exit 1
+  fi
+  echo "all passed"
+}
