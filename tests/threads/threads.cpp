@@ -18,13 +18,8 @@ constexpr unsigned threads_per_rank = 3;
 /// Runs `work(thread)` on several threads of this rank, whose checks count as the rank's.
 template <class Work>
 void on_threads(Work work) {
-  far_test::session& session = far_test::here();
   std::vector<std::thread> threads;
-  for (unsigned t = 0; t < threads_per_rank; ++t)
-    threads.emplace_back([&, t] {
-      far_test::join_session(session);
-      work(t);
-    });
+  for (unsigned t = 0; t < threads_per_rank; ++t) threads.emplace_back([&, t] { work(t); });
   for (auto& thread : threads) thread.join();
 }
 

@@ -1,0 +1,15 @@
+// expect: no_such_mutant
+// expect: planted_but_not_listed
+#define FARSIDE_MUTANTS "../../../tests/mutants/mutants.hpp"  // seen from detail/mutants.hpp
+#ifdef CONTROL
+#define FARSIDE_MUTANT_CHOSEN none
+#else
+#define FARSIDE_MUTANT_CHOSEN no_such_mutant
+#endif
+#include <farside/farside.hpp>
+
+#ifdef CONTROL
+static_assert(!FARSIDE_MUTANT(wave_up_unflushed));
+#else
+static_assert(!FARSIDE_MUTANT(planted_but_not_listed));
+#endif
