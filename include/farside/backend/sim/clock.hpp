@@ -15,9 +15,10 @@ namespace far::inline FARSIDE_BACKEND::detail::sim_backend {
 constexpr std::uint64_t ns_per_second = 1'000'000'000;
 
 inline int simulated_sleep(const timespec* wanted, timespec* left) {
-  if (left != nullptr) *left = {};
-  running_world->sleep(static_cast<std::uint64_t>(wanted->tv_sec) * ns_per_second +
-                       static_cast<std::uint64_t>(wanted->tv_nsec));
+  auto ns = static_cast<std::uint64_t>(wanted->tv_sec) * ns_per_second +
+            static_cast<std::uint64_t>(wanted->tv_nsec);
+  if (left != nullptr) *left = {};  // may be the same as `wanted`
+  running_world->sleep(ns);
   return 0;
 }
 
