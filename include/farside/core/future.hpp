@@ -193,7 +193,8 @@ class [[nodiscard]] future {
   detail::future_state<T>& require() {
     if (state_ == nullptr)
       detail::raise(
-          "this far::future holds nothing: its value was taken already, it was moved from, or it was "
+          "this far::future holds nothing: its value was taken already, it was moved from, or it "
+          "was "
           "never given an operation.");
     return *state_;
   }

@@ -94,7 +94,9 @@ class remote_heap {
   static constexpr std::uint64_t block_mask = (std::uint64_t{1} << tag_shift) - 1;
 
   std::size_t head(unsigned index) const { return begin_ + 8 + std::size_t{8} * index; }
-  std::size_t first_block() const { return (begin_ + 8 + 8 * classes + 63) & ~std::size_t{63}; }
+  std::size_t first_block() const {
+    return (begin_ + 8 + std::size_t{8} * classes + 63) & ~std::size_t{63};
+  }
 
   /// The tag of a head that replaces `old`.
   static std::uint64_t next_tag(std::uint64_t old) {
