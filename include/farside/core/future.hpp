@@ -194,8 +194,7 @@ class [[nodiscard]] future {
     if (state_ == nullptr)
       detail::raise(
           "this far::future holds nothing: its value was taken already, it was moved from, or it "
-          "was "
-          "never given an operation.");
+          "was never given an operation.");
     return *state_;
   }
 

@@ -199,15 +199,6 @@ template <class Body>
 int run_with(int argc, char** argv, Body& body, runtime::options with) {
   auto one_rank = [&](const detail::start_options& start_with) {
     std::string name = "a rank that did not start";
-    [[maybe_unused]] auto excuse = [&](const std::exception& e) {
-#if defined(FARSIDE_USE_SIM)
-      if (detail::is_excusable(e))
-        static_cast<detail::sim_backend::world*>(start_with.shared_job)
-            ->excuse(start_with.thread_rank);
-#else
-      static_cast<void>(e);
-#endif
-    };
     try {
       runtime world(start_with, with);
       name = detail::text("rank ", rank());
@@ -218,7 +209,11 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
         throw;
       }
     } catch (const std::exception& e) {
-      excuse(e);
+#if defined(FARSIDE_USE_SIM)
+      if (detail::is_excusable(e))
+        static_cast<detail::sim_backend::world*>(start_with.shared_job)
+            ->excuse(start_with.thread_rank);
+#endif
       std::fprintf(stderr, "%s: %s\n", name.c_str(), e.what());
     } catch (...) {
       std::fprintf(stderr, "%s: an exception that is no std::exception\n", name.c_str());

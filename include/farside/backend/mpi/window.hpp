@@ -138,10 +138,9 @@ class window {
   pending async_compare_swap(rank_t rank, std::size_t offset, T expected, T desired, T& old);
 
   void flush(rank_t rank) {
-    if (dirty(rank))
-      complete(rank);
-    else
-      std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (dirty(rank)) return complete(rank);
+    if (rank == rank_) MPI_Win_sync(win_);  // orders its stores
+    std::atomic_thread_fence(std::memory_order_seq_cst);
   }
 
   void flush() {

@@ -6,7 +6,6 @@
 #include <farside/backend/sim/settings.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 
 namespace far::inline FARSIDE_BACKEND::detail::sim_backend {

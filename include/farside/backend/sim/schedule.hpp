@@ -110,12 +110,10 @@ inline void world::rank_main(void* argument) {
 }
 
 inline void world::ended(rank_t me, int status) {
-  rank_state& r = ranks_[me];
-  r.status = status;
   if (status == 0) {
     note("rank %-4u ends", me);
     ++finished_;
-  } else if (fault_played_ && r.excused) {
+  } else if (fault_played_ && ranks_[me].excused) {
     note("rank %-4u ends: the fault explains it", me);
     ++noticed_;
     if (dead_ < 0) dead_ = me, dead_at_ = steps_;
@@ -266,6 +264,7 @@ inline void world::play_faults() {
 inline void world::stop(rank_t rank) {
   note("rank %-4u stops for good", rank);
   make_unrunnable(rank, state::dead);
+  ranks_[rank].asks = false;  // nothing that lands wakes it
   dead_ = rank;
   dead_at_ = steps_;
   events had = ranks_[rank].in_flight;

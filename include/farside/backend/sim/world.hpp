@@ -141,7 +141,6 @@ class world {
     bool meets = false;  ///< blocked until all ranks are at the explored part
     bool asks = false;   ///< blocked until something of its own has been performed
     bool excused = false;
-    int status = 0;
     binding bound;
     events in_flight;
     std::size_t busy_place = no_index;  ///< in busy_
