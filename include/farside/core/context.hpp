@@ -42,6 +42,8 @@ class optional_mutex {
   std::recursive_mutex mutex_;
 };
 
+struct container_state;
+
 struct context {
   /// Makes the back end of `start...`, then all that stands on it.
   template <class... Start>
@@ -57,6 +59,7 @@ struct context {
   remote_heap far_heap;
   std::shared_ptr<team_members> world;
   std::vector<std::shared_ptr<pending>> in_flight;
+  std::vector<container_state*> containers;  ///< those that live; detail/container.hpp
   job::slot private_slot{};
   std::string stats_target;  ///< FARSIDE_STATS
   bool ended = false;
@@ -180,6 +183,24 @@ class timed {
   rank_t target_;
 };
 
+/// Counts a round trip that is waited for, if somebody counts.
+inline void count_wait(context& c) {
+  if (!c.counts) return;
+  std::lock_guard lock(c.mutex);
+  if (c.counts) ++c.counts->totals.waits;
+}
+
+/// Counts an operation that was made by other means than put, get and atomics: containers load and
+/// store directly where memory is coherent, and say what that stood for.
+inline void note(context& c, operation kind, rank_t target, std::size_t bytes, bool waited) {
+  if (!c.counts) [[likely]]
+    return;
+  std::lock_guard lock(c.mutex);
+  if (!c.counts) return;
+  c.counts->add(kind, target, bytes, 0);
+  c.counts->totals.waits += waited;
+}
+
 /// Tells the board, as long as it lives, that this rank may be waiting in a call of its transport.
 /// One store each way: the fences of a transport wait for them, and an atomic between two ranks of
 /// one node takes no more than 50 ns.
@@ -247,7 +268,10 @@ template <class Work>
       return work(without_view(c->link));
     }
   }
-  return perform(kind, target, bytes, [&](context& c) { return work(c.link); });
+  return perform(kind, target, bytes, [&](context& c) {
+    if (kind != operation::put) count_wait(c);
+    return work(c.link);
+  });
 }
 
 /// Where the head of the list of blocks that other ranks have freed lies in each segment.

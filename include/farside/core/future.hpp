@@ -153,6 +153,7 @@ class [[nodiscard]] future {
     if (now_ || require().poll()) return;
     detail::context& c = detail::here();
     detail::waits note(c, job::waiting::future);
+    detail::count_wait(c);
     while (!state_->poll()) c.wait_round();
   }
 

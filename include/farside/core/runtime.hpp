@@ -136,7 +136,7 @@ inline runtime::~runtime() {
   if (std::uncaught_exceptions() > unwinding_) {
     fail("an exception left the scope of its far::runtime");
     if (!c.bereaved) c.slot->state.store(job::rank_state::failed);
-    c.ended = true;
+    detail::end_containers(c);
     detail::bind_to_machine<detail::context>(c.link, nullptr);
     detail::set_current(nullptr);
     detail::process_context.store(nullptr);
@@ -150,7 +150,7 @@ inline runtime::~runtime() {
     detail::report_statistics(c);
     c.world->phase = job::waiting::ending;
     detail::synchronize(c, *c.world);
-    c.ended = true;
+    detail::end_containers(c);
     c.slot->state.store(job::rank_state::finished);
     c.link.finish();
   } catch (const std::exception& e) {

@@ -46,6 +46,9 @@ struct operation_total {
 /// All kinds, of one rank.
 struct operation_totals {
   std::array<operation_total, operation_kinds> kinds{};
+  /// Round trips that were waited for: a blocking get, atomic or flush is one, and so is a wait for
+  /// however many that are in flight together.
+  std::uint64_t waits = 0;
 
   operation_total& operator[](operation kind) { return kinds[static_cast<std::size_t>(kind)]; }
   const operation_total& operator[](operation kind) const {
@@ -53,6 +56,7 @@ struct operation_totals {
   }
   friend operation_totals operator-(operation_totals a, const operation_totals& b) {
     for (std::size_t i = 0; i < operation_kinds; ++i) a.kinds[i] = a.kinds[i] - b.kinds[i];
+    a.waits -= b.waits;
     return a;
   }
 };

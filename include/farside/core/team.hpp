@@ -2,6 +2,7 @@
 #pragma once
 
 #include <farside/core/memory.hpp>
+#include <farside/detail/container_state.hpp>
 #include <farside/detail/mutants.hpp>
 #include <farside/detail/waves.hpp>
 
@@ -71,6 +72,7 @@ inline void barrier(team_members& t) {
     t.phase = job::waiting::barrier;
     check_agreement(c, t, "barrier", 0, 0, job::no_rank);
     synchronize(c, t);
+    after_barrier(c, t);
   });
 }
 

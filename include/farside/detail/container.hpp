@@ -1,0 +1,100 @@
+// What all containers share: a collective life, a name, and an end in the right order.
+//
+// A container is a handle around one state on the heap, so that it can be moved, and so that the
+// runtime and the barriers of its team find it. Its state is made and destroyed collectively.
+#pragma once
+
+#include <farside/core/collectives.hpp>
+#include <farside/core/team.hpp>
+#include <farside/detail/container_state.hpp>
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace far::inline FARSIDE_BACKEND {
+
+/// How a container is called in errors and statistics, and who its members are.
+struct container_options {
+  std::string name{};  ///< "hash_map 3" and the like, if it is empty
+  team over{};         ///< the world, if it is empty
+};
+
+namespace detail {
+
+/// The base of every container's state. Derived states free their far memory in `release()`, which
+/// is called between two synchronisations of the team, on all members, and not at all when the
+/// job is ending by an error: then nobody would answer.
+struct shared_state : container_state {
+  /// Collective. `kind` is the type's name.
+  shared_state(const char* kind, const container_options& with)
+      : members(with.over ? with.over : world()), kind_name(kind), label(with.name) {
+    context& c = here();
+    unwinding = std::uncaught_exceptions();
+    where = &c;
+    barriers_of = &members.members();
+    std::lock_guard lock(c.mutex);
+    if (label.empty()) label = text(kind, " ", c.containers.size() + 1);
+    c.containers.push_back(this);
+  }
+  shared_state(const shared_state&) = delete;
+
+  ~shared_state() override {
+    if (where == nullptr) return;
+    std::lock_guard lock(where->mutex);
+    std::erase(where->containers, this);
+  }
+
+  virtual void release() {}
+
+  /// Destroys a state collectively.
+  struct ender {
+    void operator()(shared_state* state) const {
+      std::unique_ptr<shared_state> owned(state);
+      if (state->where == nullptr) return;                          // its memory has gone
+      if (std::uncaught_exceptions() > state->unwinding) return;    // nobody may answer any more
+      synchronize(*state->where, state->members.members());         // nobody uses it any more
+      state->release();
+      synchronize(*state->where, state->members.members());
+    }
+  };
+
+  team members;
+  const char* kind_name;
+  std::string label;
+  int unwinding;
+};
+
+/// Owns a state; what containers hold. Dereferencing a handle that was moved from, or whose runtime
+/// has ended, throws.
+template <class State>
+class container_handle {
+ public:
+  container_handle() = default;
+  explicit container_handle(State* state) : state_(state) {}
+
+  State* operator->() const { return &**this; }
+  State& operator*() const {
+    State* state = static_cast<State*>(state_.get());
+    if (state == nullptr || state->where == nullptr) [[unlikely]]
+      raise_gone(state);
+    return *state;
+  }
+  /// Without the look at whether it lives: for what a dead state answers by itself.
+  State* unchecked() const { return static_cast<State*>(state_.get()); }
+
+ private:
+  [[noreturn, gnu::cold, gnu::noinline]] static void raise_gone(const shared_state* state) {
+    if (state == nullptr)
+      raise("a container was used that holds nothing: it was moved from, or never constructed.");
+    raise(state->kind_name, " '", state->label,
+          "' was used after its far::runtime had ended. Containers live inside the runtime: declare "
+          "them after it, in the same or an inner scope.");
+  }
+
+  std::unique_ptr<shared_state, shared_state::ender> state_;
+};
+
+}  // namespace detail
+}  // namespace far::inline FARSIDE_BACKEND
