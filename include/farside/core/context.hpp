@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail {
@@ -69,6 +70,8 @@ struct context {
 
   /// One round of a wait loop: progress, yield, and an error once a rank has died.
   void wait_round();
+  /// The same without the progress of what this rank has begun: runs no continuations.
+  void quiet_wait_round();
 };
 
 inline constinit thread_local context* current = nullptr;
@@ -230,11 +233,37 @@ template <class B>
   requires(B::async_progress())
 inline constexpr bool never_waits<B> = true;
 
+/// Checked builds: as long as it lives, this thread may not communicate, as what is done may be done
+/// again. Says where that is.
+class silence {
+ public:
+  explicit silence([[maybe_unused]] const char* inside) {
+    if constexpr (FARSIDE_CHECKED) outer_ = std::exchange(where_, inside);
+  }
+  ~silence() {
+    if constexpr (FARSIDE_CHECKED) where_ = outer_;
+  }
+  silence(const silence&) = delete;
+
+  static void check() {
+    if constexpr (FARSIDE_CHECKED)
+      if (where_ != nullptr) [[unlikely]]
+        raise("the function given to ", where_,
+              " communicates. It may be called several times, and others wait for it meanwhile: "
+              "read what it needs before, and let it compute only.");
+  }
+
+ private:
+  inline static constinit thread_local const char* where_ = nullptr;
+  const char* outer_ = nullptr;
+};
+
 /// Everything that is counted goes through here: counts if somebody counts, works. Forced inline,
 /// so that what `work` captures stays in registers.
 template <class Work>
 [[gnu::always_inline]] inline auto perform(operation kind, rank_t target, std::size_t bytes,
                                            Work&& work) {
+  silence::check();
   timed until_return(kind, target, bytes);
   context& c = until_return.where();
   if constexpr (never_waits<transport>) {
@@ -280,7 +309,7 @@ inline constexpr std::size_t freed_list = 64;
 inline constexpr std::size_t world_block = 4096;
 
 // A segment:
-//   | words of the library | world team's block | local heap (alloc) ... | remote heap (alloc_on) |
+//   | the library's words | world team's block | the heaps' words | alloc ->  ...  <- alloc_on |
 template <class... Start>
 context::context(thread_level level, const Start&... start)
     : link(start...), slot(&private_slot), threads(level), mutex(level == thread_level::multiple) {
@@ -299,10 +328,9 @@ context::context(thread_level level, const Start&... start)
   if (size > max_segment)
     raise("a segment of ", size, " bytes is too large: far pointers address ", max_segment,
           " bytes a rank.");
-  std::size_t split = (first + (size - first) / 4 * 3) & ~std::size_t{63};
   waits_in_calls = !link.async_progress();
-  heap = local_heap(first, split);
-  far_heap = remote_heap(split, size);
+  far_heap = remote_heap(first, size);
+  heap = local_heap(far_heap.split().begin(), far_heap.split().begin());
 }
 
 inline void context::progress() {
@@ -321,6 +349,10 @@ inline void context::progress() {
 
 inline void context::wait_round() {
   progress();
+  quiet_wait_round();
+}
+
+inline void context::quiet_wait_round() {
   link.pause();
   if (auto lost = link.lost_rank(); lost >= 0) [[unlikely]] {
     bereaved = true;

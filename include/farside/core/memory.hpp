@@ -5,10 +5,25 @@
 #include <farside/core/rma.hpp>
 #include <farside/detail/mutants.hpp>
 
+#include <algorithm>
 #include <memory>
 
 namespace far::inline FARSIDE_BACKEND {
 namespace detail {
+
+/// A block of this rank's own heap is free again; false if there is none. When a sixteenth of the
+/// heap, and at least 64 KiB, is free at its end, that becomes untouched memory (boundary.hpp),
+/// which far::alloc_on can use too: 2 atomics on own memory.
+inline bool local_deallocate(context& c, std::size_t offset) {
+  if (!c.heap.deallocate(offset)) return false;
+  const boundary& split = c.far_heap.split();
+  std::size_t spare = c.heap.free_at_end() / split.unit() * split.unit();
+  if (spare < std::max<std::size_t>(65536, c.heap.size() / 16)) return true;
+  c.link.flush(c.link.rank());  // its stores there come before what others make of it
+  split.lower_top(c.link, spare);
+  c.heap.shrink(spare);
+  return true;
+}
 
 /// Takes back what other ranks have freed of this rank's own memory. 1 local atomic.
 inline void collect_freed(context& c) {
@@ -20,24 +35,40 @@ inline void collect_freed(context& c) {
   while (next != 0) {
     std::size_t block = next;
     c.link.get(me, block, &next, sizeof next);
-    if (!c.heap.deallocate(block))
+    if (!local_deallocate(c, block))
       raise("rank ", me, ": another rank has freed ", ptr<std::byte>(me, block),
             ", where no allocation begins. It was freed twice, or the pointer is not one that "
             "far::alloc or far::make returned.");
   }
 }
 
-[[noreturn, gnu::cold]] inline void raise_full(context& c, rank_t rank, std::size_t bytes,
-                                               std::size_t free, const char* part) {
-  raise<allocation_error>("rank ", c.link.rank(), ": no room for ", bytes, " bytes (",
-                          human_size(static_cast<double>(bytes)), ") in the ", part,
-                          " part of the segment of rank ", rank, ": at most ", free, " bytes (",
-                          human_size(static_cast<double>(free)),
-                          ") are free in one piece, of a segment of ",
-                          human_size(static_cast<double>(c.link.segment_size())),
-                          ". Raise it with 'farside run --segment SIZE' or FARSIDE_SEGMENT=SIZE (a "
-                          "quarter of a segment "
-                          "is the remote part, the rest the local part), or use more ranks.");
+/// This rank's own heap grows, so that such a block fits; false if the segment is full.
+inline bool extend_heap(context& c, std::size_t bytes, std::size_t alignment) {
+  const boundary& split = c.far_heap.split();
+  std::size_t least = c.heap.shortage(bytes, alignment);
+  if (least > split.capacity()) return false;
+  std::size_t welcome = std::max<std::size_t>(65536, c.heap.size() / 32);
+  std::size_t more = split.raise_top(c.link, least, welcome);
+  if (more == 0) {
+    c.far_heap.join(c.link, c.link.rank(), [&] { c.quiet_wait_round(); });
+    more = split.raise_top(c.link, least, welcome);
+  }
+  if (more == 0) return false;
+  c.link.flush(c.link.rank());  // what others made of it comes before its stores there
+  c.heap.extend(more);
+  return true;
+}
+
+[[noreturn, gnu::cold]] inline void raise_full(context& c, const char* what, rank_t rank,
+                                               std::size_t bytes, std::size_t free) {
+  raise<allocation_error>(
+      "rank ", c.link.rank(), ": no room for ", bytes, " bytes (",
+      human_size(static_cast<double>(bytes)), ") in the segment of rank ", rank, ": ", what,
+      " finds at most ", free, " bytes (", human_size(static_cast<double>(free)),
+      ") free in one piece, of a segment of ",
+      human_size(static_cast<double>(c.link.segment_size())),
+      ", which all of far::alloc and far::alloc_on share. Raise it with 'farside run --segment "
+      "SIZE' or FARSIDE_SEGMENT=SIZE, free what is not needed any more, or use more ranks.");
 }
 
 /// Whether a simulated machine lets this allocation fail.
@@ -53,8 +84,14 @@ inline std::size_t local_allocate(context& c, std::size_t bytes, std::size_t ali
   std::lock_guard lock(c.mutex);
   collect_freed(c);
   if (!planned_failure(c.link))
-    if (auto offset = c.heap.allocate(bytes, alignment)) return *offset;
-  raise_full(c, c.link.rank(), bytes, c.heap.largest_free(), "local");
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      if (auto offset = c.heap.allocate(bytes, alignment)) return *offset;
+      if (!extend_heap(c, bytes, alignment)) break;
+    }
+  const boundary& split = c.far_heap.split();
+  std::size_t untouched = split.untouched(c.link, c.link.rank()) / split.unit() * split.unit();
+  raise_full(c, "far::alloc", c.link.rank(), bytes,
+             std::max(c.heap.largest_free(), c.heap.free_at_end() + untouched));
 }
 
 template <class T>
@@ -66,7 +103,8 @@ std::size_t bytes_for(std::size_t n) {
 }  // namespace detail
 
 /// Memory for `n` objects in this rank's own segment, uninitialised. Not collective; no
-/// communication. Throws far::allocation_error if there is no room.
+/// communication with others: 1 atomic on own memory, 2 more when its heap has to grow (by a
+/// thirty-second at least, if there is plenty). Throws far::allocation_error if there is no room.
 template <class T>
 ptr<T> alloc(std::size_t n = 1) {
   detail::require_transferable<T>();
@@ -89,8 +127,9 @@ ptr<T> make(Args&&... args) {
 }
 
 /// Memory for `n` objects in the segment of any rank, uninitialised. One-sided: the owner's CPU
-/// takes no part. 4 atomics (detail/remote_heap.hpp). Throws far::allocation_error if that rank's
-/// region for such allocations is full.
+/// takes no part. 4 atomics, or 3 and a get; for 64 KiB and more sometimes 5. Many more when the
+/// segment is nearly full and free blocks must be cut or joined, and then ranks wait for each other
+/// (detail/remote_heap.hpp). Throws far::allocation_error if there is no room.
 template <class T>
 ptr<T> alloc_on(rank_t rank, std::size_t n = 1) {
   detail::require_transferable<T>();
@@ -103,25 +142,31 @@ ptr<T> alloc_on(rank_t rank, std::size_t n = 1) {
       detail::raise("alloc_on(", rank, "): there are only ", c.link.nprocs(), " ranks, 0 to ",
                     c.link.nprocs() - 1, ".");
     if (!detail::planned_failure(c.link))
-      if (auto payload = c.far_heap.allocate(c.link, rank, bytes)) return ptr<T>(rank, *payload);
-    detail::raise_full(c, rank, bytes, c.far_heap.untouched(c.link, rank), "remote");
+      if (auto payload = c.far_heap.allocate(c.link, rank, bytes, [&] { c.quiet_wait_round(); }))
+        return ptr<T>(rank, *payload);
+    detail::raise_full(c, "far::alloc_on", rank, bytes, c.far_heap.largest(c.link, rank));
   });
 }
 
-/// Gives memory back, from any rank, whoever allocated it. Null is allowed. One-sided.
+/// Gives memory back, from any rank, whoever allocated it. Null is allowed. One-sided. This rank's
+/// own puts to it are completed first. Which kind of block it is can be told from its address.
 /// Own memory: no communication. Another rank's, from alloc: 1 put, 1 flush, 2 atomics, and its
-/// owner finds it at its next allocation. From alloc_on: 4 atomics.
+/// owner finds it at its next allocation. From alloc_on: 1 flush, 4 atomics, for 64 KiB and more
+/// 3 or 5.
 template <class T>
 void dealloc(ptr<T> p) {
   if (!p) return;
   detail::perform(operation::allocation, p.rank(), 0, [&](detail::context& c) {
     detail::check_access(c.link, "dealloc", p, 1);
     bool good = true;
-    if (c.far_heap.contains(p.offset())) {
+    if (detail::remote_heap::is_payload(p.offset())) {
+      c.link.flush(p.rank());
       good = c.far_heap.deallocate(c.link, p.rank(), p.offset());
     } else if (p.rank() == c.link.rank()) {
       std::lock_guard lock(c.mutex);
-      good = c.heap.deallocate(p.offset());
+      good = detail::local_deallocate(c, p.offset());
+    } else if (p.offset() % detail::local_heap::unit != 0) {
+      good = false;
     } else {
       // Pushed on the owner's list: link first, visible before the head names the block.
       auto head = c.link.template atomic_load<std::uint64_t>(p.rank(), detail::freed_list);
@@ -157,8 +202,9 @@ struct allocator {
   void deallocate(T* at, std::size_t) {
     detail::context& c = detail::here();
     std::lock_guard lock(c.mutex);
-    c.heap.deallocate(static_cast<std::size_t>(
-        reinterpret_cast<char*>(at) - static_cast<char*>(c.link.address(c.link.rank(), 0))));
+    detail::local_deallocate(
+        c, static_cast<std::size_t>(reinterpret_cast<char*>(at) -
+                                    static_cast<char*>(c.link.address(c.link.rank(), 0))));
   }
   friend bool operator==(allocator, allocator) { return true; }
 };

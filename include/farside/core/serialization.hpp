@@ -203,6 +203,7 @@ class writer {
     }
     return *this;
   }
+  std::size_t size() const { return buffer_.size(); }
   std::vector<std::byte> take() { return std::move(buffer_); }
 
  private:

@@ -71,6 +71,7 @@ inline void barrier(team_members& t) {
     c.slot->collectives.fetch_add(1, std::memory_order_relaxed);
     t.phase = job::waiting::barrier;
     check_agreement(c, t, "barrier", 0, 0, job::no_rank);
+    before_barrier(c, t);
     synchronize(c, t);
     after_barrier(c, t);
   });
@@ -135,7 +136,7 @@ inline team team::split(int colour, int key) const {
     t->phase = job::waiting::collective;
     if (!FARSIDE_MUTANT(team_ends_at_once)) detail::synchronize(*now, *t);
     std::lock_guard lock(now->mutex);
-    now->heap.deallocate(t->blocks[t->me]);
+    detail::local_deallocate(*now, t->blocks[t->me]);
   }));
 }
 

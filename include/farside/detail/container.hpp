@@ -34,9 +34,7 @@ struct shared_state : container_state {
     unwinding = std::uncaught_exceptions();
     where = &c;
     barriers_of = &members.members();
-    std::lock_guard lock(c.mutex);
     if (label.empty()) label = text(kind, " ", c.containers.size() + 1);
-    c.containers.push_back(this);
   }
   shared_state(const shared_state&) = delete;
 
@@ -47,6 +45,12 @@ struct shared_state : container_state {
   }
 
   virtual void release() {}
+
+  /// From now on, when all of it has been constructed, it hears of barriers.
+  void enlist() {
+    std::lock_guard lock(where->mutex);
+    where->containers.push_back(this);
+  }
 
   /// Destroys a state collectively.
   struct ender {
@@ -72,7 +76,7 @@ template <class State>
 class container_handle {
  public:
   container_handle() = default;
-  explicit container_handle(State* state) : state_(state) {}
+  explicit container_handle(State* state) : state_(state) { state->enlist(); }
 
   State* operator->() const { return &**this; }
   State& operator*() const {

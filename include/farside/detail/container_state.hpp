@@ -9,6 +9,10 @@ namespace far::inline FARSIDE_BACKEND::detail {
 struct container_state {
   virtual ~container_state() = default;
 
+  /// Called on each member at the beginning of each barrier of the container's team: what it puts is
+  /// complete when the barrier ends.
+  virtual void before_barrier() {}
+
   /// Called on each member at the end of each barrier of the container's team, before it returns:
   /// no member is inside an operation, and what it did before the barrier is complete.
   virtual void after_barrier() {}
@@ -19,6 +23,11 @@ struct container_state {
   context* where = nullptr;             ///< null when its runtime has ended
   team_members* barriers_of = nullptr;  ///< its team
 };
+
+inline void before_barrier(context& c, team_members& t) {
+  for (std::size_t i = 0; i < c.containers.size(); ++i)
+    if (c.containers[i]->barriers_of == &t) c.containers[i]->before_barrier();
+}
 
 inline void after_barrier(context& c, team_members& t) {
   // By index: what is called may not add containers, but a thread of this rank might.

@@ -1,0 +1,258 @@
+// far::hash_map<K, V>: a hash table over all members of a team. Every rank reads and changes it, at any
+// time, without the help of those who hold its parts; it grows by itself.
+//
+//   far::hash_map<std::string, int> ages(1000);      // collective
+//   ages.insert("Ada", 36);                          // one-sided, like all below
+//   if (auto age = ages.find("Ada")) ...
+//   ages.accumulate("Ada", 1);                       // atomic create-or-add
+//   ages["Ada"] = 37;
+//
+// Keys and values are of any serializable type; what is of fixed length is stored in place. Every operation
+// takes effect at one moment between its call and its return (it is linearizable), also while the
+// map grows. Costs in gets R, puts W, atomics A, and round trips waited for, are those of docs/costs.md;
+// docs/protocols/hash_map.md says how it works and why it is right.
+#pragma once
+
+#include <farside/core/future.hpp>
+#include <farside/core/promise.hpp>
+#include <farside/detail/hashing.hpp>
+#include <farside/detail/map/bulk.hpp>
+#include <farside/detail/map/engine.hpp>
+#include <farside/detail/map/file.hpp>
+#include <farside/detail/map/iteration.hpp>
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND {
+
+/// How full a map is, and how evenly; see hash_map::statistics.
+struct hash_map_statistics {
+  std::uint64_t entries = 0;
+  std::uint64_t erased = 0;   ///< buckets whose key was erased; the next growth drops them
+  std::uint64_t buckets = 0;
+  std::uint64_t bytes = 0;    ///< of tables, without what variable-length keys and values take
+  double load_factor = 0;     ///< (entries + erased) / buckets
+  double mean_probes = 0;     ///< buckets looked at to find an entry
+  std::uint64_t most_probes = 0;
+  std::uint64_t fewest_entries = 0;  ///< on a member
+  std::uint64_t most_entries = 0;
+  double skew = 0;  ///< most_entries / mean
+};
+
+template <class K, class V, class Hash = hash<K>, class Probing = linear_probing>
+class hash_map {
+  using engine = detail::map::engine<K, V, Hash, Probing>;
+
+ public:
+  using key_type = K;
+  using mapped_type = V;
+  using value_type = std::pair<K, V>;
+  using iterator = detail::map::iterator<engine, K, V>;
+
+  /// Of nothing; only assignment makes sense.
+  hash_map() = default;
+
+  /// Collective. Has room for `expected` entries before it grows for the first time.
+  explicit hash_map(std::size_t expected, const container_options& with = {}) {
+    detail::require_serializable<K>();
+    detail::require_serializable<V>();
+    team over = with.over ? with.over : world();
+    state_ = detail::container_handle<engine>(
+        new engine(with, engine::capacity_for(expected, over.size())));
+  }
+
+  // --- one key -----------------------------------------------------------------------------------
+
+  /// Adds an entry if the key has none; the old value stays if it has. Returns whether it was added.
+  /// A + W and 2 waits if the key's home bucket is free, else one more A and R. One-sided; complete on
+  /// return, here and there.
+  bool insert(const K& key, const V& value, promise with = promise::everything) {
+    engine& e = enter(promise::insert, "insert", key, with);
+    return e.update(key, e.place_of(key), detail::map::keep<V>{value}, with).created;
+  }
+
+  /// Adds an entry, or replaces its value. Returns whether it was added. R + A + W, 3 waits; R + A and 2
+  /// waits if V is an integer and the key is there.
+  bool insert_or_assign(const K& key, const V& value, promise with = promise::everything) {
+    engine& e = enter(promise::modify, "insert_or_assign", key, with);
+    return e.update(key, e.place_of(key), detail::map::replace<V>{value}, with).created;
+  }
+
+  /// The value of a key, if it has one. R, 1 wait, whatever runs at the same time; one R more for keys
+  /// or values of variable length.
+  std::optional<V> find(const K& key, promise with = promise::everything) const {
+    engine& e = enter(promise::find, "find", key, with);
+    return e.find(key, e.place_of(key), with);
+  }
+  bool contains(const K& key, promise with = promise::everything) const {
+    return find(key, with).has_value();
+  }
+
+  /// Removes a key. Returns whether it was there. R + A, 2 waits.
+  bool erase(const K& key, promise with = promise::everything) {
+    engine& e = enter(promise::erase, "erase", key, with);
+    return e.erase(key, e.place_of(key), with);
+  }
+
+  /// Replaces the value v of a key by op(v, value), or adds the entry if there is none, as one step.
+  /// Returns what was there before. Adding integers to a key that this rank has added to before: A, 1 wait;
+  /// the first time R + A, 2 waits. Else R + A + W, 3 waits. `op` may not communicate, and may be called
+  /// more than once.
+  template <class Op = std::plus<>>
+  std::optional<V> accumulate(const K& key, const V& value, Op op = {},
+                              promise with = promise::everything) {
+    engine& e = enter(promise::modify, "accumulate", key, with);
+    return e.update(key, e.place_of(key), detail::map::combine<V, Op>{value, op}, with).old;
+  }
+
+  /// Calls `change(value)` on the value of a key, of V() if it has none, and stores the result, as one
+  /// step. Returns the new value. `change` may not communicate, and may be called more than once. R + A + W,
+  /// 3 waits.
+  template <class F>
+    requires std::invocable<F&, V&>
+  V modify(const K& key, F change, promise with = promise::everything) {
+    engine& e = enter(promise::modify, "modify", key, with);
+    std::optional<V> made;
+    auto remember = [&](V& value) {
+      change(value);
+      made = value;
+    };
+    e.update(key, e.place_of(key), detail::map::transform<V, decltype(remember)>{remember}, with);
+    return *std::move(made);
+  }
+
+  /// What operator[] gives: reads by find, writes by insert_or_assign, adds by accumulate.
+  class reference {
+   public:
+    operator V() const { return map_.find(key_).value_or(V()); }
+    const reference& operator=(const V& value) const {
+      map_.insert_or_assign(key_, value);
+      return *this;
+    }
+    const reference& operator=(const reference& other) const { return *this = V(other); }
+    const reference& operator+=(const V& value) const {
+      map_.accumulate(key_, value);
+      return *this;
+    }
+
+   private:
+    friend hash_map;
+    reference(hash_map& map, const K& key) : map_(map), key_(key) {}
+    hash_map& map_;
+    K key_;
+  };
+  reference operator[](const K& key) { return reference(*this, key); }
+
+  // --- one key, not waited for ---------------------------------------------------------------------
+
+  /// Like the operations above; the first round trip is in flight on return, and the operation is
+  /// complete when its future is ready. The map must live until then.
+  future<std::optional<V>> async_find(const K& key, promise with = promise::everything) const;
+  future<bool> async_insert(const K& key, const V& value, promise with = promise::everything);
+  future<bool> async_insert_or_assign(const K& key, const V& value,
+                                      promise with = promise::everything);
+  future<bool> async_erase(const K& key, promise with = promise::everything);
+  template <class Op = std::plus<>>
+  future<std::optional<V>> async_accumulate(const K& key, const V& value, Op op = {},
+                                            promise with = promise::everything);
+  template <class F>
+    requires std::invocable<F&, V&>
+  future<V> async_modify(const K& key, F change, promise with = promise::everything);
+
+  // --- many keys -----------------------------------------------------------------------------------
+
+  /// The same for many keys, with many of them in flight together; results are in the order of the keys.
+  /// Each takes effect at a moment of its own.
+  std::vector<std::optional<V>> find(std::span<const K> keys,
+                                     promise with = promise::everything) const;
+  std::vector<bool> contains(std::span<const K> keys, promise with = promise::everything) const;
+  /// Returns how many were new.
+  std::size_t insert(std::span<const value_type> entries, promise with = promise::everything);
+  std::size_t insert_or_assign(std::span<const value_type> entries,
+                               promise with = promise::everything);
+  /// Returns how many were there.
+  std::size_t erase(std::span<const K> keys, promise with = promise::everything);
+  template <class Op = std::plus<>>
+  void accumulate(std::span<const value_type> entries, Op op = {},
+                  promise with = promise::everything);
+
+  // --- the whole -----------------------------------------------------------------------------------
+
+  /// How many entries there are: what each rank had added and not erased when it last came to a barrier,
+  /// and what this rank has by now. Exact after a barrier. One R for each member, 1 wait.
+  std::size_t size() const { return state_->tables.total_size(); }
+  bool empty() const { return size() == 0; }
+
+  /// Collective: removes all entries. Tables keep their sizes.
+  void clear();
+
+  /// Collective: makes room for `entries` altogether, so that the map does not grow before.
+  void reserve(std::size_t entries);
+
+  /// The entries whose keys this rank holds. Not collective.
+  iterator begin() const { return iterator(*state_, state_->members.rank(), 1); }
+  iterator end() const { return {}; }
+  /// All entries, beginning with this rank's. Not collective; reads everybody's part.
+  detail::map::range<iterator> everywhere() const {
+    return {iterator(*state_, state_->members.rank(), state_->members.size())};
+  }
+
+  /// Collective: writes all entries to a file, or throws on all ranks and leaves a file of that name as
+  /// it was.
+  void save(const std::string& path) const;
+  /// Collective: adds the entries of a file that a map of the same types has saved, on any number of
+  /// ranks; values that are there already are replaced.
+  void load(const std::string& path);
+
+  /// Collective.
+  hash_map_statistics statistics() const;
+
+  /// The rank that holds a key.
+  rank_t owner(const K& key) const {
+    return state_->members.world_rank(state_->place_of(key).member);
+  }
+  const std::string& name() const { return state_->label; }
+  const team& members() const { return state_->members; }
+
+  /// For what is built on it in this library.
+  engine& implementation() const { return *state_; }
+
+ private:
+  engine& enter(promise kind, const char* name, const K& key, promise with) const {
+    engine& e = *state_;
+    if constexpr (FARSIDE_CHECKED) {
+      detail::silence::check();
+      e.promises.check(kind, name, with, [&] { return detail::describe(key); });
+      if (includes(with, promise::local) && e.place_of(key).member != e.members.rank())
+        detail::raise(e.kind_name, " '", e.label, "': ", name, "(", detail::describe(key),
+                      ") was promised to be local, but rank ", owner(key),
+                      " holds that key. Leave promise::local out, or ask owner(key) first.");
+    }
+    return e;
+  }
+  engine& enter_many(promise kind, const char* name, std::span<const K> keys, promise with) const {
+    for (std::size_t i = 0; FARSIDE_CHECKED && i < keys.size(); ++i)
+      enter(kind, name, keys[i], with);
+    return *state_;
+  }
+  engine& enter_many(promise kind, const char* name, std::span<const value_type> entries,
+                     promise with) const {
+    for (std::size_t i = 0; FARSIDE_CHECKED && i < entries.size(); ++i)
+      enter(kind, name, entries[i].first, with);
+    return *state_;
+  }
+
+  template <class Finish>
+  auto with_window_in_flight(const K& key, promise with, Finish finish) const;
+
+  detail::container_handle<engine> state_;
+};
+
+}  // namespace far::inline FARSIDE_BACKEND
+
+#include <farside/detail/map/hash_map_parts.hpp>

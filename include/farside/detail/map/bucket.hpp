@@ -1,0 +1,174 @@
+// A bucket of a hash map: what its words mean. docs/protocols/hash_map.md draws its states.
+//
+//   | head | seal | value ... | key ... |      64-bit words
+//
+// The head is changed by compare-and-swap only:
+//
+//   63 ......... 32  31 ........... 4    3       2        1 0
+//   version          fingerprint         moved   frozen   state: empty, plain, cell, erased
+//
+// Value and key are written by puts, together with the seal, by whoever has won the head:
+//
+//   plain, erased   the seal is over version, place, value and key
+//   cell            the value is one word, changed by atomics after it has come; the seal is over
+//                   place and key, and the key is there for good
+//
+// Where memory is coherent the seal is the version, stored last (release), which is as good.
+//
+// A key that fits an empty bucket takes it for good: no other key ever gets it in this table, and the
+// key has no second one. So the first bucket of its probe sequence that is empty or its own settles
+// where a key is, whatever runs at the same time.
+#pragma once
+
+#include <farside/detail/hashing.hpp>
+#include <farside/detail/mutants.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+using word = std::uint64_t;
+
+enum class state : unsigned { empty, plain, cell, erased };
+
+/// The head of a bucket, as a value.
+class head {
+ public:
+  constexpr head() = default;
+  constexpr explicit head(word raw) : raw_(raw) {}
+  constexpr head(state what, std::uint32_t fingerprint, std::uint32_t version)
+      : raw_(word{version} << 32 | word{fingerprint & fingerprint_mask} << 4 |
+             static_cast<word>(what)) {}
+
+  constexpr word raw() const { return raw_; }
+  constexpr state what() const { return static_cast<state>(raw_ & 3); }
+  constexpr bool frozen() const { return raw_ & 4; }
+  constexpr bool moved() const { return raw_ & 8; }
+  constexpr bool is_empty() const { return raw_ == 0; }
+  /// Nothing was ever here, and nothing ever will be: the next table has it.
+  constexpr bool moved_empty() const { return raw_ == 8; }
+  constexpr std::uint32_t fingerprint() const { return raw_ >> 4 & fingerprint_mask; }
+  constexpr std::uint32_t version() const { return static_cast<std::uint32_t>(raw_ >> 32); }
+
+  constexpr head as(state what) const { return head((raw_ & ~word{3}) | static_cast<word>(what)); }
+  constexpr head freeze() const { return head(raw_ | 4); }
+  constexpr head move() const { return head(raw_ | 8); }
+  constexpr head next_version(state what) const { return {what, fingerprint(), version() + 1}; }
+
+  friend constexpr bool operator==(head, head) = default;
+
+  static constexpr std::uint32_t fingerprint_mask = (std::uint32_t{1} << 28) - 1;
+
+ private:
+  word raw_ = 0;
+};
+
+/// The word of a cell, in which integers that are not too large live, so that they can be counted up
+/// by one atomic:
+///
+///   63       62       61      60 ......... 0
+///   frozen   absent   widen   value + bias
+///
+/// frozen: moves to the next table, adding to it does not count. absent: erased, or not there any
+/// more; adding does not count either. widen: the next table shall hold it plain, as its value no
+/// longer fits. Zero: has not come yet. The bias lets additions to words that are frozen or absent, which
+/// do not count but are made, stay away from the flags on both sides.
+struct cell {
+  static constexpr word frozen = word{1} << 63;
+  static constexpr word absent = word{1} << 62;
+  static constexpr word widen = word{1} << 61;
+  static constexpr word bias = word{1} << 60;
+  static constexpr word low = widen - 1;
+  static constexpr std::int64_t limit = std::int64_t{1} << 59;        ///< of values
+  static constexpr std::int64_t largest_step = std::int64_t{1} << 36;  ///< added without a look
+
+  template <class V>
+  static constexpr bool fits(V value) {
+    if constexpr (sizeof(V) < 8)
+      return true;
+    else if constexpr (std::is_signed_v<V>)
+      return value >= -limit && value < limit;
+    else
+      return value < static_cast<V>(limit);
+  }
+  template <class V>
+  static constexpr bool small_step(V value) {
+    if constexpr (sizeof(V) <= 4)
+      return true;
+    else if constexpr (std::is_signed_v<V>)
+      return value >= -largest_step && value < largest_step;
+    else
+      return value < static_cast<V>(largest_step);
+  }
+  template <class V>
+  static constexpr word encode(V value) {
+    return static_cast<word>(static_cast<std::int64_t>(value)) + bias;
+  }
+  template <class V>
+  static constexpr V decode(word w) {
+    return static_cast<V>((w & low) - bias);
+  }
+  /// Whether the value has left what a cell holds: the next table shall hold it plain.
+  static constexpr bool strained(word w) {
+    auto value = static_cast<std::int64_t>((w & low) - bias);
+    return value < -limit || value >= limit;
+  }
+};
+
+/// Where a key belongs: which member, where in its table, and the fingerprint.
+struct place {
+  std::uint32_t member;
+  std::uint32_t fingerprint;
+  word rest;  ///< what is left of the hash when the member is taken out of it
+
+  place(word hash, std::uint32_t members) {
+    __extension__ using wide = unsigned __int128;
+    wide product = static_cast<wide>(hash) * members;
+    member = static_cast<std::uint32_t>(product >> 64);
+    rest = static_cast<word>(product);
+    fingerprint = static_cast<std::uint32_t>(hash) & head::fingerprint_mask;
+  }
+  word home(word capacity) const { return reduce_hash(rest, capacity); }
+};
+
+/// The seal over `n` words, bound to `salt`.
+inline word seal_of(const word* words, std::size_t n, word salt) {
+  word h = salt;
+  for (std::size_t i = 0; i < n; ++i)
+    h = folded_product(h ^ words[i], 0x9e6c'63d0'876a'5b11) + 0x632b'e59b'd9b4'e019 * (i + 1);
+  return h ^ h >> 29;
+}
+
+/// A bucket with values and keys of that many words.
+template <std::size_t ValueWords, std::size_t KeyWords>
+struct bucket {
+  static constexpr std::size_t value_words = ValueWords, key_words = KeyWords;
+
+  word head_word;
+  word seal;
+  word body[ValueWords + KeyWords];
+
+  word* value() { return body; }
+  word* key() { return body + ValueWords; }
+  const word* value() const { return body; }
+  const word* key() const { return body + ValueWords; }
+
+  head top() const { return head(head_word); }
+
+  /// The seal that belongs to this bucket if its head is `h` and it lies at `where`.
+  word right_seal(head h, word where) const {
+    if (h.what() == state::cell) return seal_of(key(), KeyWords, mix(where));
+    return seal_of(body, ValueWords + KeyWords, mix(where ^ mix(h.version())));
+  }
+  /// Whether value and key are those of the head. A cell's value must have come: it is not zero then.
+  bool is_sealed(word where) const {
+    if (FARSIDE_MUTANT(map_seal_not_checked)) return true;
+    if (top().what() == state::cell && body[0] == 0) return false;
+    return seal == right_seal(top(), where);
+  }
+};
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map

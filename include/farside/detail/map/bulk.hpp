@@ -1,0 +1,150 @@
+// engine: many operations in flight together, and one whose first step is in flight.
+#pragma once
+
+#include <farside/detail/map/engine.hpp>
+
+#include <memory>
+#include <span>
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+inline constexpr std::size_t in_flight_together = 64;
+
+/// A first window of a key's buckets, on its way.
+template <class Engine>
+struct prefetched {
+  using entry = typename Engine::entry;
+  table* in = nullptr;
+  word first = 0;
+  word count = 0;
+  std::array<entry, window<entry>> buckets;
+};
+
+/// Calls `finish(i, place, window)` for keys 0 to n - 1, in order, after the first windows of many of
+/// them have been fetched together: n gets and one wait for each 64. Where memory is coherent there
+/// are no windows (null): the lines are on their way to the cache instead.
+template <class Engine, class KeyOf, class Finish>
+void with_windows(Engine& e, std::size_t n, promise with, KeyOf key_of, Finish finish) {
+  context& c = e.c;
+  constexpr std::size_t words = Engine::bucket_words;
+  using window_type = prefetched<Engine>;
+  std::vector<place> places;
+  places.reserve(in_flight_together);
+  std::unique_ptr<window_type[]> windows;
+  for (std::size_t begin = 0; begin < n; begin += in_flight_together) {
+    std::size_t many = std::min(in_flight_together, n - begin);
+    places.clear();
+    bool far = false;
+    for (std::size_t i = 0; i < many; ++i) {
+      places.push_back(e.place_of(key_of(begin + i)));
+      table& t = e.tables.of(places.back().member);
+      if (t.direct != nullptr) {
+        __builtin_prefetch(t.direct + places.back().home(t.capacity) * words);
+      } else {
+        far = true;
+      }
+    }
+    if (far && !(includes(with, promise::local))) {
+      if (!windows) windows = std::make_unique<window_type[]>(in_flight_together);
+      std::array<transport::request, in_flight_together> requests;
+      for (std::size_t i = 0; i < many; ++i) {
+        window_type& w = windows[i];
+        w.in = &e.tables.of(places[i].member);
+        w.first = places[i].home(w.in->capacity);
+        w.count = std::min<word>(w.buckets.size(), w.in->capacity - w.first);
+        ptr<word> from = w.in->bucket_at(w.first, words);
+        std::size_t bytes = w.count * words * 8;
+        note(c, operation::get, from.rank(), bytes, false);
+        requests[i] = c.link.async_get(from.rank(), from.offset(), w.buckets.data(), bytes);
+      }
+      count_wait(c);
+      for (std::size_t i = 0; i < many; ++i) requests[i].wait();
+    }
+    for (std::size_t i = 0; i < many; ++i)
+      finish(begin + i, places[i], far && windows ? &windows[i] : nullptr);
+  }
+}
+
+/// Inserts many pairs; returns how many were new. Homes are claimed together: n atomics, n puts and
+/// two waits for each 64, if they are empty.
+template <class Engine, class Pair>
+std::size_t insert_many(Engine& e, std::span<const Pair> pairs, promise with) {
+  using keep_value = keep<std::remove_cvref_t<decltype(pairs[0].second)>>;
+  std::size_t created = 0;
+  auto one_by_one = [&](const Pair& pair, const place& p) {
+    created += e.update(pair.first, p, keep_value{pair.second}, with).created;
+  };
+  if constexpr (Engine::in_place) {
+    std::vector<std::size_t> left;
+    for (std::size_t begin = 0; begin < pairs.size(); begin += in_flight_together) {
+      auto batch = pairs.subspan(begin, std::min(in_flight_together, pairs.size() - begin));
+      if (e.tables.of(0).direct != nullptr || includes(with, promise::local)) {
+        std::vector<place> places;
+        places.reserve(batch.size());
+        for (const Pair& pair : batch) {
+          places.push_back(e.place_of(pair.first));
+          table& t = e.tables.of(places.back().member);
+          if (t.direct != nullptr)
+            __builtin_prefetch(t.direct + places.back().home(t.capacity) * Engine::bucket_words, 1);
+        }
+        for (std::size_t i = 0; i < batch.size(); ++i) one_by_one(batch[i], places[i]);
+        continue;
+      }
+      left.clear();
+      created += e.claim_homes(batch, left);
+      for (std::size_t i : left) one_by_one(batch[i], e.place_of(batch[i].first));
+    }
+  } else {
+    for (const Pair& pair : pairs) one_by_one(pair, e.place_of(pair.first));
+  }
+  return created;
+}
+
+/// Claims the home buckets of up to 64 new keys together. `left`: those whose home was not empty.
+template <class K, class V, class Hash, class Probing>
+template <class Pair>
+std::size_t engine<K, V, Hash, Probing>::claim_homes(std::span<const Pair> batch,
+                                                     std::vector<std::size_t>& left) {
+  struct claim {
+    place p;
+    table* in;
+    head wanted;
+    word seen;
+    transport::request request;
+  };
+  std::vector<image> images(batch.size());
+  std::vector<claim> claims;
+  claims.reserve(batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    place p = place_of(batch[i].first);
+    table& t = tables.of(p.member);
+    images[i].set_key(batch[i].first);
+    claims.push_back(
+        {p, &t, head(fill(images[i], batch[i].second), p.fingerprint, 1), 0, {}});
+  }
+  for (claim& now : claims) {
+    ptr<word> at = now.in->bucket_at(now.p.home(now.in->capacity), bucket_words);
+    note(c, operation::atomic, at.rank(), 8, false);
+    now.request =
+        c.link.async_compare_swap(at.rank(), at.offset(), word{0}, now.wanted.raw(), now.seen);
+  }
+  count_wait(c);
+  std::size_t created = 0;
+  for (claim& now : claims) now.request.wait();
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    claim& now = claims[i];
+    if (now.seen != 0) {
+      left.push_back(i);
+      continue;
+    }
+    far_access<entry> in(c, *now.in);
+    in.write(now.p.home(now.in->capacity), now.wanted, images[i].content, true);
+    ++created;
+  }
+  if (created != 0) flush();
+  for (std::size_t i = 0; i < claims.size(); ++i)
+    if (claims[i].seen == 0) count_taken(claims[i].p.member, *claims[i].in, 0);
+  return created;
+}
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map

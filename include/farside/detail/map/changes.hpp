@@ -1,0 +1,164 @@
+// engine: insert, assign, accumulate, modify and erase.
+#pragma once
+
+#include <farside/detail/map/engine.hpp>
+
+#include <functional>
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+template <class K, class V, class Hash, class Probing>
+template <class Update, class Access>
+auto engine<K, V, Hash, Probing>::update_in(Access& in, table*& t, const place& p, const K& key,
+                                            const Update& with, image& made)
+    -> std::optional<outcome> {
+  if constexpr (!Update::changes && in_place) {
+    // Most inserts find their home empty: take it without a look.
+    if (!std::exchange(made.tried_home, true) &&
+        create(in, {found::empty, p.home(t->capacity)}, p, key, with, made, true)) {
+      count_taken(p.member, *t, 0);
+      return outcome{true};
+    }
+  }
+  entry e;
+  position at = probe(in, *t, p, key, e);
+  switch (at.what) {
+    case found::empty:
+      if (!create(in, at, p, key, with, made, false)) return std::nullopt;
+      count_taken(p.member, *t, at.step);
+      return outcome{true};
+    case found::full:
+      grow(p.member, *t);
+      t = &tables.next_of(p.member, *t);
+      return std::nullopt;
+    case found::gone:
+    case found::mine_moved:
+      help(p.member, *t);
+      t = &tables.next_of(p.member, *t);
+      return std::nullopt;
+    case found::mine:
+      break;
+  }
+  if constexpr (cells) {
+    if (e.top().what() == state::cell) return update_cell(in, t, p, at, e, key, with);
+  }
+  return update_plain(in, t, p, at, e, with, made);
+}
+
+template <class K, class V, class Hash, class Probing>
+template <class Update, class Access>
+auto engine<K, V, Hash, Probing>::update_plain(Access& in, table*& t, const place& p, position at,
+                                               entry& e, const Update& with, image& made)
+    -> std::optional<outcome> {
+  head h = e.top();
+  if (h.frozen()) return move_one(t, p, at), std::nullopt;
+  bool was_there = h.what() == state::plain;
+  std::optional<V> old;
+  if (was_there) {
+    if constexpr (!Update::changes) return outcome{};
+    if constexpr (Update::uses_old) {
+      old = value_store::unpack(e.value());
+      if (!old) return std::nullopt;  // replaced while we read it
+    }
+  }
+  if constexpr (Update::uses_old)
+    made.set_value(old ? with.next(*old) : V(with.initial()));
+  else
+    made.set_value(with.initial());
+  head wanted = h.next_version(state::plain);
+  if (FARSIDE_MUTANT(map_version_not_counted)) wanted = head(state::plain, h.fingerprint(), h.version());
+  if (!in.change(at.index, h, wanted) && !FARSIDE_MUTANT(map_lost_race_taken_for_won))
+    return std::nullopt;
+  entry fresh = e;
+  std::copy_n(made.content.value(), entry::value_words, fresh.value());
+  in.write(at.index, wanted, fresh, false);
+  made.has_value = false;
+  in.complete();
+  if (was_there)
+    value_store::release(e.value());
+  else
+    count_revived(p.member);
+  return outcome{!was_there, std::move(old)};
+}
+
+template <class K, class V, class Hash, class Probing>
+template <class Update, class Access>
+auto engine<K, V, Hash, Probing>::update_cell(Access& in, table*& t, const place& p, position at,
+                                              entry& e, const K& key, const Update& with)
+    -> std::optional<outcome> {
+  word seen = e.value()[0];
+  if (seen & cell::frozen) return move_one(t, p, at), std::nullopt;
+  bool was_there = !(seen & cell::absent);
+  if (was_there) {
+    if constexpr (!Update::changes) return outcome{};
+    remember(p, at, *t, key);
+    if constexpr (adds<Update>) {
+      if (cell::small_step(with.value)) return add_to(in, t, p, at.index, with.value);
+    }
+  }
+  std::optional<V> old;
+  if (was_there) old = cell::decode<V>(seen);
+  V wanted = old ? V(with.next(*old)) : V(with.initial());
+  if (!cell::fits(wanted)) {
+    if (in.change_cell(at.index, seen, seen | cell::widen)) move_table(p.member, *t, t->capacity);
+    return std::nullopt;
+  }
+  word desired = cell::encode(wanted) | (seen & cell::widen);
+  if (!in.change_cell(at.index, seen, desired)) return std::nullopt;
+  in.settle();
+  if (!was_there) count_revived(p.member);
+  return outcome{!was_there, old};
+}
+
+/// One atomic; nothing if it did not count, as the cell was erased or moves.
+template <class K, class V, class Hash, class Probing>
+template <class Access>
+auto engine<K, V, Hash, Probing>::add_to(Access& in, table*& t, const place& p, word index, V step)
+    -> std::optional<outcome> {
+  auto amount = static_cast<word>(static_cast<std::int64_t>(step));
+  word old = in.add_to_cell(index, amount);
+  in.settle();
+  if (old & (cell::frozen | cell::absent) && !FARSIDE_MUTANT(map_frozen_cell_counts))
+    return std::nullopt;
+  if (cell::strained(old + amount)) [[unlikely]] {
+    word expected = old + amount;
+    in.change_cell(index, expected, expected | cell::widen);
+    move_table(p.member, *t, t->capacity);
+  }
+  return outcome{false, cell::decode<V>(old)};
+}
+
+template <class K, class V, class Hash, class Probing>
+template <class Access>
+std::optional<bool> engine<K, V, Hash, Probing>::erase_in(Access& in, table*& t, const place& p,
+                                                          const K& key) {
+  entry e;
+  position at = probe(in, *t, p, key, e);
+  if (at.what == found::empty || (at.what == found::full && !has_next(*t))) return false;
+  if (at.what != found::mine) {
+    help(p.member, *t);
+    t = &tables.next_of(p.member, *t);
+    return std::nullopt;
+  }
+  if constexpr (cells) {
+    if (e.top().what() == state::cell) {
+      word seen = e.value()[0];
+      if (seen & cell::frozen) return move_one(t, p, at), std::nullopt;
+      if (seen & cell::absent) return false;
+      if (!in.change_cell(at.index, seen, cell::absent | cell::bias)) return std::nullopt;
+      in.settle();
+      count_erased(p.member);
+      return true;
+    }
+  }
+  head h = e.top();
+  if (h.frozen()) return move_one(t, p, at), std::nullopt;
+  if (h.what() == state::erased) return false;
+  if (!in.change(at.index, h, h.as(state::erased))) return std::nullopt;
+  in.settle();
+  value_store::release(e.value());
+  count_erased(p.member);
+  return true;
+}
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map

@@ -1,0 +1,241 @@
+// Which table each member of a hash map has, as one rank knows it, and how tables come and go.
+//
+//   control block of a member, in its segment:   | current | notices | size |
+//
+// `current` is where the member's table lies; a table that moves names its next one. `current` goes
+// on to the next when all of a table has been moved; whoever does that tells every member (notices)
+// and frees the old table after the next barrier of the team: until then some rank may be reading it,
+// and no rank begins to read it later, as each looks at its notices at the end of the barrier and forgets
+// what it knew.
+//
+// `size` is how many entries its owner has added, less those it has erased, published at barriers.
+#pragma once
+
+#include <farside/core/collectives.hpp>
+#include <farside/detail/container.hpp>
+#include <farside/detail/map/table.hpp>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+struct control {
+  word current = 0, notices = 0, size = 0, spare = 0;
+};
+
+class directory {
+ public:
+  /// Collective: each member makes a table of `capacity` buckets.
+  directory(shared_state& of, std::size_t bucket_words, word capacity)
+      : of_(of), c_(*of.where), bucket_words_(bucket_words) {
+    rank_t me = of.members.world_rank(of.members.rank());
+    mine_ = alloc<control>();
+    controls_.resize(of.members.size());
+    tables_ = std::vector<entry>(of.members.size());
+    ptr<word> made = make_table(me, capacity);
+    put(mine_, control{made.offset(), 0, 0, 0});
+    flush(me);
+    struct both {
+      ptr<control> where;
+      word table;
+    };
+    auto all = all_gather(both{mine_, made.offset()}, of.members);
+    barrier(of.members.members());  // tables are there before anybody looks at them
+    for (rank_t m = 0; m < all.size(); ++m) {
+      controls_[m] = all[m].where;
+      tables_[m].now.store(known(m, all[m].table), std::memory_order_release);
+    }
+  }
+
+  /// Between two synchronisations: each member frees its own.
+  void release() {
+    collect();
+    word at = atomic_load(field(of_.members.rank(), 0));
+    while (at != 0) {
+      header h = read_header(mine_.rank(), at);
+      dealloc(ptr<word>(mine_.rank(), h.block));
+      at = h.next;
+    }
+    dealloc(mine_);
+  }
+
+  /// The table of a member, from which a key's is reached.
+  table& of(rank_t member) {
+    table* t = tables_[member].now.load(std::memory_order_acquire);
+    if (t == nullptr) [[unlikely]]
+      t = refresh(member);
+    return *t;
+  }
+
+  /// The table that `t` moves to. It has one: some bucket of it said so, or growth has begun.
+  table& next_of(rank_t member, table& t) {
+    header h = read_header(t.rank(), t.at.offset());
+    if (t.next.load(std::memory_order_acquire) == nullptr)
+      t.next.store(known(member, h.next), std::memory_order_release);
+    table* next = t.next.load(std::memory_order_acquire);
+    // All of it has moved: from now on this rank goes there at once.
+    if (h.done >= t.chunks()) {
+      table* expected = &t;
+      tables_[member].now.compare_exchange_strong(expected, next);
+    }
+    return *next;
+  }
+
+  /// Makes sure that `t` has a next table, of about `capacity` buckets. Throws far::allocation_error
+  /// if the owner's segment has no room for one, and nothing has changed then.
+  void begin_move(table& t, word capacity) {
+    if (atomic_load(t.field(header::at_next)) != 0) return;
+    ptr<word> made = make_table(t.rank(), capacity);
+    if (compare_swap(t.field(header::at_next), 0, made.offset()) != 0)
+      dealloc(ptr<word>(t.rank(), read_header(t.rank(), made.offset()).block));
+  }
+
+  /// All chunks of `t` have been moved: `current` goes on, and what it leaves is retired.
+  void finish_move(rank_t member) {
+    while (true) {
+      word at = atomic_load(field(member, 0));
+      header h = read_header(controls_[member].rank(), at);
+      word chunks = (h.capacity + chunk - 1) / chunk;
+      if (h.next == 0 || h.done < chunks) return;
+      if (compare_swap(field(member, 0), at, h.next) != at) continue;
+      for (rank_t m = 0; m < controls_.size(); ++m) fetch_add(field(m, 1), 1);
+      ptr<word> block(controls_[member].rank(), h.block);
+      if (FARSIDE_MUTANT(map_old_table_freed_early)) {
+        dealloc(block);
+      } else {
+        std::lock_guard lock(c_.mutex);
+        retired_.push_back(block);
+      }
+    }
+  }
+
+  void before_barrier() {
+    // Of this rank alone, and nobody's to write: not worth counting.
+    c_.link.put(mine_.rank(), mine_.offset() + offsetof(control, size), &size, sizeof size);
+  }
+
+  void after_barrier() {
+    word now = c_.link.template atomic_load<word>(mine_.rank(),
+                                                  mine_.offset() + offsetof(control, notices));
+    // Other threads of this rank may be in the middle of something: then old tables stay to the end.
+    if (c_.threads != thread_level::single) return;
+    if (now != seen_notices_) {
+      seen_notices_ = now;
+      forget();
+      ++epoch;
+    }
+    collect();
+  }
+
+  /// What it knew of tables; it will ask again.
+  void forget() {
+    for (auto& entry : tables_) {
+      entry.now.store(nullptr, std::memory_order_relaxed);
+      entry.by_offset.clear();
+    }
+    storage_.clear();
+  }
+
+  /// How many entries all members had added and not erased when they last came to a barrier; this
+  /// rank's own count is the present one. n gets in flight together.
+  word total_size() {
+    std::vector<word> sizes(controls_.size());
+    std::vector<future<void>> parts;
+    for (rank_t m = 0; m < controls_.size(); ++m)
+      parts.push_back(async_get(field(m, 2), &sizes[m], 1));
+    for (auto& part : parts) part.get();
+    sizes[of_.members.rank()] = size;
+    word sum = 0;
+    for (word s : sizes) sum += s;
+    return sum;
+  }
+
+  /// Whether a member's table at an offset may still be read.
+  bool in_use(rank_t member, word offset) {
+    word at = atomic_load(field(member, 0));
+    while (at != 0 && at != offset) at = read_header(controls_[member].rank(), at).next;
+    return at != 0;
+  }
+
+  header read_header(rank_t rank, word offset) const {
+    return get(ptr<header>(rank, offset));
+  }
+
+  word size = 0;   ///< what this rank has added, less what it has erased
+  word epoch = 0;  ///< counts how often it forgot: positions from before mean nothing
+
+ private:
+  struct entry {
+    std::atomic<table*> now{nullptr};
+    std::map<word, table*> by_offset;
+  };
+
+  ptr<word> field(rank_t member, std::ptrdiff_t index) const {
+    return pointer_cast<word>(controls_[member]) + index;
+  }
+
+  table* refresh(rank_t member) {
+    table* t = known(member, atomic_load(field(member, 0)));
+    tables_[member].now.store(t, std::memory_order_release);
+    return t;
+  }
+
+  /// This rank's description of the table of a member at an offset.
+  table* known(rank_t member, word offset) {
+    std::lock_guard lock(c_.mutex);
+    table*& t = tables_[member].by_offset[offset];
+    if (t != nullptr) return t;
+    rank_t rank = controls_[member].rank();
+    storage_.push_back(std::make_unique<table>());
+    t = storage_.back().get();
+    t->at = ptr<word>(rank, offset);
+    t->capacity = read_header(rank, offset).capacity;
+    word* first = t->at.local();
+    if (first != nullptr) first += header::words;
+    if (c_.link.coherent()) t->direct = first;
+    if (rank == c_.link.rank()) t->own = first;
+    return t;
+  }
+
+  /// An empty table on `rank`, complete.
+  ptr<word> make_table(rank_t rank, word capacity) {
+    std::size_t words = header::words + capacity * bucket_words_;
+    ptr<word> block = alloc_on<word>(rank, words + 8);  // aligned to 16; a bucket shall not be cut
+    ptr<word> at(rank, (block.offset() + 63) & ~std::size_t{63});
+    std::vector<word> zeros(std::min<std::size_t>(words, 1 << 15));
+    for (std::size_t done = 0; done < words; done += zeros.size())
+      put(at + static_cast<std::ptrdiff_t>(done), zeros.data(),
+          std::min(zeros.size(), words - done));
+    flush(rank);  // before the header: two puts to one place have no order
+    header h;
+    h.capacity = capacity;
+    h.block = block.offset();
+    put(pointer_cast<header>(at), h);
+    flush(rank);
+    return at;
+  }
+
+  void collect() {
+    std::vector<ptr<word>> now;
+    {
+      std::lock_guard lock(c_.mutex);
+      now.swap(retired_);
+    }
+    for (auto block : now) dealloc(block);
+  }
+
+  shared_state& of_;
+  context& c_;
+  std::size_t bucket_words_;
+  ptr<control> mine_;
+  std::vector<ptr<control>> controls_;
+  std::vector<entry> tables_;
+  std::vector<std::unique_ptr<table>> storage_;
+  std::vector<ptr<word>> retired_;
+  word seen_notices_ = 0;
+};
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map

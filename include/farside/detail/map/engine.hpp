@@ -1,0 +1,577 @@
+// The operations of a hash map on its tables. docs/protocols/hash_map.md has the states, the invariants
+// and why it is right; the comments here say which step is which.
+#pragma once
+
+#include <farside/core/promise.hpp>
+#include <farside/detail/map/directory.hpp>
+#include <farside/detail/map/stored.hpp>
+#include <farside/detail/promise_check.hpp>
+
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace far::inline FARSIDE_BACKEND {
+
+/// Probing policies: the sequence of buckets in which a key may be. It must reach all of them in
+/// `capacity + extra` steps.
+struct linear_probing {
+  static constexpr std::uint64_t extra = 0;
+  static std::uint64_t at(std::uint64_t home, std::uint64_t step, std::uint64_t capacity) {
+    std::uint64_t i = home + step;
+    return i < capacity ? i : i - capacity;
+  }
+};
+
+/// Groups of four neighbours, at distances that grow by one group each: fewer keys pile up. After 64
+/// groups it goes on linearly, so that every bucket is reached.
+struct quadratic_probing {
+  static constexpr std::uint64_t extra = 256;
+  static std::uint64_t at(std::uint64_t home, std::uint64_t step, std::uint64_t capacity) {
+    std::uint64_t group = step / 4;
+    std::uint64_t far = step < extra ? home + group * (group + 1) * 2 + step % 4
+                                     : home + (step - extra);
+    return far % capacity;
+  }
+};
+
+namespace detail::map {
+
+template <class Engine>
+struct prefetched;
+
+template <class B>
+inline constexpr bool never_coherent = false;
+template <class B>
+  requires(!B::coherent())
+inline constexpr bool never_coherent<B> = true;
+
+/// What happens to a value that is there, and which one comes where none is.
+template <class V>
+struct keep {  // insert
+  static constexpr bool changes = false, uses_old = false;
+  const V& value;
+  const V& initial() const { return value; }
+  const V& next(const V&) const { return value; }
+};
+template <class V>
+struct replace {  // insert_or_assign
+  static constexpr bool changes = true, uses_old = false;
+  const V& value;
+  const V& initial() const { return value; }
+  const V& next(const V&) const { return value; }
+};
+template <class V, class Op>
+struct combine {  // accumulate
+  static constexpr bool changes = true, uses_old = true;
+  const V& value;
+  Op& op;
+  const V& initial() const { return value; }
+  V next(const V& old) const { return static_cast<V>(op(old, value)); }
+};
+template <class V, class F>
+struct transform {  // modify
+  static constexpr bool changes = true, uses_old = true;
+  F& change;
+  V initial() const { return next(V()); }
+  V next(const V& old) const {
+    V value = old;
+    silence quiet("modify");
+    change(value);
+    return value;
+  }
+};
+
+/// Additions that fetch_add makes.
+template <class Update>
+inline constexpr bool adds = false;
+template <class V>
+inline constexpr bool adds<combine<V, std::plus<>>> = true;
+template <class V>
+inline constexpr bool adds<combine<V, std::plus<V>>> = true;
+template <class V>
+inline constexpr bool adds<combine<V, const std::plus<>>> = true;
+template <class V>
+inline constexpr bool adds<combine<V, const std::plus<V>>> = true;
+
+template <class K, class V, class Hash, class Probing>
+class engine : public shared_state {
+ public:
+  using key_store = stored<K>;
+  using value_store = stored_value<V>;
+  using entry = bucket<value_store::words, key_store::words>;
+  static constexpr std::size_t bucket_words = sizeof(entry) / 8;
+  static constexpr bool cells = countable<V>;
+  static constexpr bool in_place = key_store::in_place && value_store::in_place;
+
+  engine(const container_options& with, word capacity)
+      : shared_state("hash_map", with),
+        c(*where),
+        tables(*this, bucket_words, std::max<word>(capacity, 8)),
+        promises(*this),
+        pending_(members.size()) {}
+
+  void before_barrier() override {
+    tables.before_barrier();
+    if (c.threads == thread_level::single) sort_dropped();
+  }
+  void after_barrier() override {
+    tables.after_barrier();
+    promises.next_epoch();
+    free_dropped(unreachable_);
+  }
+  void release() override {
+    if constexpr (!in_place) release_bytes(tables.of(members.rank()));
+    free_dropped(unreachable_);
+    free_dropped(dropped_);
+    promises.release();
+    tables.release();
+  }
+
+  static word hash_of(const K& key) { return mix(static_cast<word>(Hash()(key))); }
+  place place_of(const K& key) const { return place(hash_of(key), members.size()); }
+
+  // --- finding ---------------------------------------------------------------------------------
+
+  enum class found { mine, mine_moved, empty, gone, full };
+  struct position {
+    found what;
+    word index = 0;
+    word step = 0;
+    head seen{};  ///< of an empty bucket: zero
+  };
+
+  /// The first bucket in the probe sequence that is the key's (then `out` is a copy of it) or empty.
+  /// gone: an empty one that has been moved, so that the next table has the answer. full: all belong to
+  /// other keys, for good; a next table may have the answer.
+  template <bool Quiet = false, class Access>
+  position probe(Access& in, const table& t, const place& p, const K& key, entry& out) const {
+    word home = p.home(t.capacity);
+    for (word step = 0; step < t.capacity + Probing::extra; ++step) {
+      word i = Probing::at(home, step, t.capacity);
+      head h = in.top(i);
+      while (true) {
+        if (h.is_empty()) return {found::empty, i, step};
+        if (FARSIDE_MUTANT(map_tombstone_reused) && h.what() == state::erased && !h.moved())
+          return {found::empty, i, step, h};
+        if (h.moved_empty()) return {found::gone, i, step};
+        if (h.fingerprint() != p.fingerprint) break;
+        if constexpr (Quiet) {
+          in.read_quiet(i, out);
+        } else if (!in.read(i, h, out)) {
+          h = out.top();
+          continue;
+        }
+        auto same = FARSIDE_MUTANT(map_fingerprint_trusted)
+                        ? std::optional<bool>(true)
+                        : key_store::equals(out.key(), key);
+        if (!same) {  // the bytes of the key were freed meanwhile: its bucket has moved
+          in.forget();
+          h = in.top(i);
+          c.wait_round();
+          continue;
+        }
+        if (!*same) break;
+        return {h.moved() ? found::mine_moved : found::mine, i, step};
+      }
+    }
+    return {found::full};
+  }
+
+  /// Of a full table, in which there is no empty bucket to say so: does it move?
+  bool has_next(const table& t) const {
+    return tables.read_header(t.rank(), t.at.offset()).next != 0;
+  }
+
+  /// The value of a bucket, none if it is erased. `again`: its bytes were freed, look once more.
+  static std::optional<V> value_in(const entry& e, bool& again) {
+    again = false;
+    if (e.top().what() == state::erased) return std::nullopt;
+    if constexpr (cells) {
+      if (e.top().what() == state::cell) {
+        if (e.value()[0] & cell::absent) return std::nullopt;
+        return cell::decode<V>(e.value()[0]);
+      }
+    }
+    auto value = value_store::unpack(e.value());
+    again = !value;
+    return value;
+  }
+
+  template <bool Quiet, class Access>
+  std::optional<V> find_with(Access in, table& first, const place& p, const K& key) {
+    entry e;
+    table* t = &first;
+    while (true) {
+      position at = probe<Quiet>(in, *t, p, key, e);
+      if (at.what == found::empty || (at.what == found::full && !has_next(*t)))
+        return std::nullopt;
+      if (at.what == found::mine) {
+        bool again;
+        auto value = value_in(e, again);
+        if (!again) return value;
+        in.forget();
+        continue;
+      }
+      t = &tables.next_of(p.member, *t);
+      if constexpr (std::is_same_v<Access, local_access<entry>>)
+        return find_with<Quiet>(far_or_direct(*t), *t, p, key);
+      else
+        return find_with<Quiet>(Access(c, *t), *t, p, key);
+    }
+  }
+
+  auto far_or_direct(const table& t) { return far_access<entry>(c, t); }
+
+  template <class Window = prefetched<engine>>
+  std::optional<V> find(const K& key, const place& p, promise with, Window* have = nullptr) {
+    table& t = have != nullptr ? *have->in : tables.of(p.member);
+    return reach(t, with, [&](auto in) {
+      if constexpr (in.is_far)
+        if (have != nullptr) in.have(have->first, have->buckets.data(), have->count);
+      if (!includes(promise::find | promise::local, with))
+        return find_with<false>(std::move(in), t, p, key);
+      return find_with<true>(std::move(in), t, p, key);
+    });
+  }
+
+  /// Calls `work` with the access that fits.
+  template <class Work>
+  [[gnu::always_inline]] auto reach(table& t, promise with, Work&& work) {
+    if constexpr (may_be_coherent) {
+      if (t.direct != nullptr) [[likely]]
+        return work(direct_access<entry>(c, t));
+    }
+    if (includes(with, promise::local) && t.own != nullptr)
+      return work(local_access<entry>(c, t));
+    return reach_far(t, work);
+  }
+
+  // --- changing --------------------------------------------------------------------------------
+
+  struct outcome {
+    bool created = false;
+    std::optional<V> old{};  ///< what was there, where the update asked for it
+  };
+
+  template <class Update, class Window = prefetched<engine>>
+  outcome update(const K& key, const place& p, const Update& with, promise promised,
+                 Window* have = nullptr) {
+    table* t = have != nullptr ? have->in : &tables.of(p.member);
+    if constexpr (remembers && adds<Update>) {
+      if (remembered* m = recall(p, key); m != nullptr && cell::small_step(with.value)) {
+        far_access<entry> in(c, *m->in);
+        table* from = m->in;
+        if (auto done = add_to(in, from, p, m->index, with.value)) return *std::move(done);
+        m->epoch = ~word{0};
+      }
+    }
+    image made;
+    made.tried_home = have != nullptr;
+    while (true) {
+      std::optional<outcome> done = reach(*t, promised, [&](auto in) {
+        if constexpr (in.is_far)
+          if (have != nullptr) in.have(have->first, have->buckets.data(), have->count);
+        return update_in(in, t, p, key, with, made);
+      });
+      if (done) return *std::move(done);
+      have = nullptr;
+    }
+  }
+
+  template <class Window = prefetched<engine>>
+  bool erase(const K& key, const place& p, promise promised, Window* have = nullptr) {
+    table* t = have != nullptr ? have->in : &tables.of(p.member);
+    while (true) {
+      std::optional<bool> done = reach(*t, promised, [&](auto in) {
+        if constexpr (in.is_far)
+          if (have != nullptr) in.have(have->first, have->buckets.data(), have->count);
+        return erase_in(in, t, p, key);
+      });
+      if (done) return *done;
+      have = nullptr;
+    }
+  }
+
+  /// Claims the home buckets of some new keys together. `left`: those whose home was not empty.
+  template <class Pair>
+  std::size_t claim_homes(std::span<const Pair> batch, std::vector<std::size_t>& left);
+
+  // --- growing ---------------------------------------------------------------------------------
+
+  /// Moves `t` to a table of `capacity` buckets, together with whoever else is at it. Returns when all
+  /// has been moved or is being moved by others.
+  void move_table(rank_t member, table& t, word capacity) {
+    tables.begin_move(t, capacity);
+    help(member, t);
+  }
+
+  /// Moves chunks of `t` until all have been claimed.
+  void help(rank_t member, table& t) {
+    table& next = tables.next_of(member, t);
+    while (true) {
+      word mine = fetch_add(t.field(header::at_claimed), 1);
+      if (mine >= t.chunks()) return;
+      word end = std::min((mine + 1) * chunk, t.capacity);
+      std::vector<word> buckets;
+      for (word i = mine * chunk; i < end; ++i) buckets.push_back(i);
+      move_buckets(member, t, next, buckets);
+      if (fetch_add(t.field(header::at_done), 1) + 1 == t.chunks()) tables.finish_move(member);
+    }
+  }
+
+  void move_buckets(rank_t member, table& t, table& next, const std::vector<word>& which);
+  void move_one(table*& t, const place& p, position at);
+
+  /// The table of a member when no move of it is under way: helps, and waits for those who help.
+  table& settled(rank_t member) {
+    while (true) {
+      table& t = tables.of(member);
+      header h = tables.read_header(t.rank(), t.at.offset());
+      if (h.next == 0) return t;
+      help(member, t);
+      while (tables.read_header(t.rank(), t.at.offset()).done < t.chunks()) c.wait_round();
+      tables.next_of(member, t);
+    }
+  }
+
+  /// Empties this rank's own table; nobody else is there.
+  void clear_own() {
+    table& t = settled(members.rank());
+    release_bytes(t);
+    local_access<entry> in(c, t);
+    std::vector<word> zeros(bucket_words * chunk);
+    for (word i = 0; i < t.capacity; i += chunk)
+      put(t.bucket_at(i, bucket_words), zeros.data(),
+          std::min(chunk, t.capacity - i) * bucket_words);
+    swap(t.field(header::at_used), 0);
+    swap(t.field(header::at_dead), 0);
+    flush(t.rank());
+    tables.size = 0;
+    forget_counts();
+  }
+
+  struct measured {
+    std::uint64_t entries = 0, erased = 0, buckets = 0, probes = 0, most_probes = 0;
+  };
+  /// What a table of this rank holds.
+  measured measure(table& t);
+
+  /// Frees the bytes of all entries in this rank's own tables; nobody else is there.
+  void release_bytes(table& first);
+
+  /// Buckets a member, so that `entries` altogether make no table grow: two thirds full, and more where
+  /// so few entries will be spread unevenly (four standard deviations).
+  static word capacity_for(word entries, rank_t over) {
+    word each = (entries + over - 1) / over;
+    return each + each / 2 + static_cast<word>(6 * std::sqrt(static_cast<double>(each))) + 8;
+  }
+
+  context& c;
+  directory tables;
+  promise_check promises;
+
+ private:
+  static constexpr bool may_be_coherent = !never_coherent<transport>;
+  static constexpr word largest_batch = 256;
+
+  template <class Work>
+  [[gnu::noinline]] auto reach_far(table& t, Work& work) {
+    return work(far_access<entry>(c, t));
+  }
+
+  /// A bucket being prepared; its bytes are freed unless it was used.
+  struct image {
+    ~image() {
+      if constexpr (!key_store::in_place)
+        if (has_key) key_store::release(content.key());
+      if constexpr (!value_store::in_place)
+        if (has_value) value_store::release(content.value());
+    }
+    void set_key(const K& key) {
+      if (!has_key) key_store::pack(key, content.key());
+      has_key = true;
+    }
+    void set_value(const V& value) {
+      drop_value();
+      value_store::pack(value, content.value());
+      has_value = true;
+    }
+    void drop_value() {
+      if constexpr (!value_store::in_place)
+        if (has_value) value_store::release(content.value());
+      has_value = false;
+    }
+    entry content;
+    bool has_key = false, has_value = false, tried_home = false;
+  };
+
+  template <class Update, class Access>
+  std::optional<outcome> update_in(Access& in, table*& t, const place& p, const K& key,
+                                   const Update& with, image& made);
+  template <class Update, class Access>
+  std::optional<outcome> update_cell(Access& in, table*& t, const place& p, position at, entry& e,
+                                     const K& key, const Update& with);
+  template <class Update, class Access>
+  std::optional<outcome> update_plain(Access& in, table*& t, const place& p, position at, entry& e,
+                                      const Update& with, image& made);
+  template <class Access>
+  std::optional<outcome> add_to(Access& in, table*& t, const place& p, word index, V step);
+  template <class Access>
+  std::optional<bool> erase_in(Access& in, table*& t, const place& p, const K& key);
+
+  /// A key whose bytes wait to be freed.
+  struct dropped {
+    rank_t member;
+    word table_offset;
+    word stored[key_store::words];
+  };
+  void drop_key(rank_t member, const table& t, const entry& e);
+  void sort_dropped();
+  void free_dropped(std::vector<dropped>& keys);
+  std::vector<dropped> dropped_, unreachable_;
+
+  template <class Access>
+  bool freeze(Access& in, word i, entry& out, bool& alive);
+  word implant(rank_t member, table& next, const entry& e);
+
+  /// Takes an empty bucket for a new key. False: somebody else was faster.
+  template <class Update, class Access>
+  bool create(Access& in, position at, const place& p, const K& key, const Update& with,
+              image& made, bool at_home) {
+    // Nothing that can fail comes after the head is won.
+    made.set_key(key);
+    state what = fill(made, with.initial());
+    head h(what, p.fingerprint, at.seen.version() + 1);
+    bool won = at_home ? in.take_if_empty(at.index, h) : in.change(at.index, at.seen, h);
+    if (!won) return false;
+    in.write(at.index, h, made.content, true);
+    made.has_key = made.has_value = false;
+    in.complete();
+    return true;
+  }
+
+  /// Puts a value into the image of a new bucket: in a cell if it fits one.
+  static state fill(image& made, const V& value) {
+    if constexpr (cells) {
+      if (cell::fits(value)) {
+        made.content.value()[0] = cell::encode(value);
+        return state::cell;
+      }
+    }
+    made.set_value(value);
+    return state::plain;
+  }
+
+  /// Counts of this rank, which several threads may share.
+  void add(word& count, word n) {
+    if (c.threads == thread_level::single)
+      count += n;
+    else
+      atomic(count).fetch_add(n, std::memory_order_relaxed);
+  }
+
+  /// One more bucket of a table is taken, `step` steps from its home. Counts are added up only by
+  /// those who find a home taken: with few of them the table is far from full.
+  void count_taken(rank_t member, table& t, word step) {
+    add(tables.size, 1);
+    counts& mine = pending_[member];
+    add(mine.taken, 1);
+    if (step == 0) return;
+    word batch = std::clamp<word>(t.capacity / (32 * members.size()), 1, largest_batch);
+    if (mine.taken < batch) return;
+    word used = fetch_add(t.field(header::at_used), mine.taken) + mine.taken;
+    mine.taken = 0;
+    if (mine.dead != 0) {
+      fetch_add(t.field(header::at_dead), mine.dead);
+      mine.dead = 0;
+    }
+    if (used * 10 > t.capacity * 7) grow_early(member, t, used);
+  }
+  void count_erased(rank_t member) {
+    add(tables.size, ~word{0});
+    add(pending_[member].dead, 1);
+  }
+  void count_revived(rank_t member) {
+    add(tables.size, 1);
+    add(pending_[member].dead, ~word{0});
+  }
+
+  word wanted_capacity(const table& t) {
+    header h = tables.read_header(t.rank(), t.at.offset());
+    word dead = std::min<word>(static_cast<std::int64_t>(h.dead) < 0 ? 0 : h.dead, h.used);
+    // Mostly tombstones: the same size will do.
+    return 3 * (h.used - dead) < t.capacity ? t.capacity : 2 * t.capacity;
+  }
+
+  /// The table is nearly full. If there is no room for a larger one, this one is filled to the last.
+  [[gnu::noinline]] void grow_early(rank_t member, table& t, word used) {
+    if (used < pending_[member].no_room_until) return;
+    try {
+      move_table(member, t, wanted_capacity(t));
+    } catch (const allocation_error&) {
+      pending_[member].no_room_until = used + (t.capacity - std::min(used, t.capacity)) / 2 + 1;
+    }
+  }
+
+  /// There is no bucket left, or `t` must move for another reason: a smaller step if need be.
+  [[gnu::noinline]] void grow(rank_t member, table& t) {
+    word want = wanted_capacity(t);
+    for (word tried = want;; tried = t.capacity + (tried - t.capacity) / 2) {
+      try {
+        return move_table(member, t, tried);
+      } catch (const allocation_error& e) {
+        if (tried < t.capacity + t.capacity / 16 + 8)
+          raise<allocation_error>(
+              kind_name, " '", label, "' has no room for another entry on rank ", t.rank(),
+              ": its table of ", t.capacity,
+              " buckets is full, and a larger one does not fit. All entries are still there. ",
+              std::string(e.what()));
+      }
+    }
+  }
+
+  /// Where cells of keys were found, so that adding to one costs no look for it: where memory is
+  /// coherent the look is cheap, elsewhere it is a get.
+  struct remembered {
+    word epoch = ~word{0};
+    table* in = nullptr;
+    word index = 0;
+    std::optional<K> key{};
+  };
+  static constexpr std::size_t remembered_cells = 1024;
+  static constexpr bool remembers = cells && key_store::in_place;
+
+  void remember(const place& p, position at, table& t, const K& key) {
+    if constexpr (remembers) {
+      if (t.direct != nullptr || c.threads != thread_level::single) return;
+      if (memory_.empty()) memory_.resize(remembered_cells);
+      memory_[p.rest % remembered_cells] = {tables.epoch, &t, at.index, key};
+    }
+  }
+  remembered* recall(const place& p, const K& key) {
+    if (memory_.empty()) return nullptr;
+    remembered& m = memory_[p.rest % remembered_cells];
+    return m.epoch == tables.epoch && m.key && *m.key == key ? &m : nullptr;
+  }
+
+  std::vector<remembered> memory_;
+
+  void forget_counts() {
+    for (counts& mine : pending_) mine = {};
+    memory_.clear();
+  }
+
+  struct counts {
+    word taken = 0, dead = 0, no_room_until = 0;
+  };
+  std::vector<counts> pending_;
+};
+
+}  // namespace detail::map
+}  // namespace far::inline FARSIDE_BACKEND
+
+#include <farside/detail/map/changes.hpp>
+#include <farside/detail/map/growth.hpp>

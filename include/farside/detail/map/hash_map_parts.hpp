@@ -1,0 +1,339 @@
+// hash_map: what is longer than a line or two.
+#pragma once
+
+#include <farside/containers/hash_map.hpp>
+
+#include <type_traits>
+
+namespace far::inline FARSIDE_BACKEND {
+
+// --- not waited for ------------------------------------------------------------------------------
+
+/// Fetches the first window of a key's buckets and then calls `finish(engine, place, window)`.
+template <class K, class V, class Hash, class Probing>
+template <class Finish>
+auto hash_map<K, V, Hash, Probing>::with_window_in_flight(const K& key, promise with,
+                                                          Finish finish) const {
+  using window = detail::map::prefetched<engine>;
+  using result = std::invoke_result_t<Finish&, engine&, const detail::map::place&, window*>;
+  engine& e = *state_;
+  detail::map::place p = e.place_of(key);
+  detail::map::table& t = e.tables.of(p.member);
+  if (t.direct != nullptr || includes(with, promise::local))
+    return future<result>::ready(finish(e, p, static_cast<window*>(nullptr)));
+  auto w = std::make_shared<window>();
+  w->in = &t;
+  w->first = p.home(t.capacity);
+  w->count = std::min<std::uint64_t>(w->buckets.size(), t.capacity - w->first);
+  auto* to = reinterpret_cast<std::uint64_t*>(w->buckets.data());
+  return async_get(t.bucket_at(w->first, engine::bucket_words), to,
+                   w->count * engine::bucket_words)
+      .then([&e, p, w, finish = std::move(finish), epoch = e.tables.epoch]() mutable {
+        // After a barrier the table may be gone: then from the beginning.
+        return finish(e, p, epoch == e.tables.epoch ? w.get() : nullptr);
+      });
+}
+
+template <class K, class V, class Hash, class Probing>
+auto hash_map<K, V, Hash, Probing>::async_find(const K& key, promise with) const
+    -> future<std::optional<V>> {
+  enter(promise::find, "find", key, with);
+  return with_window_in_flight(key, with, [key, with](engine& e, const auto& p, auto* window) {
+    return e.find(key, p, with, window);
+  });
+}
+
+template <class K, class V, class Hash, class Probing>
+future<bool> hash_map<K, V, Hash, Probing>::async_insert(const K& key, const V& value,
+                                                         promise with) {
+  enter(promise::insert, "insert", key, with);
+  return with_window_in_flight(
+      key, with, [key, value, with](engine& e, const auto& p, auto* window) {
+        return e.update(key, p, detail::map::keep<V>{value}, with, window).created;
+      });
+}
+
+template <class K, class V, class Hash, class Probing>
+future<bool> hash_map<K, V, Hash, Probing>::async_insert_or_assign(const K& key, const V& value,
+                                                                   promise with) {
+  enter(promise::modify, "insert_or_assign", key, with);
+  return with_window_in_flight(
+      key, with, [key, value, with](engine& e, const auto& p, auto* window) {
+        return e.update(key, p, detail::map::replace<V>{value}, with, window).created;
+      });
+}
+
+template <class K, class V, class Hash, class Probing>
+future<bool> hash_map<K, V, Hash, Probing>::async_erase(const K& key, promise with) {
+  enter(promise::erase, "erase", key, with);
+  return with_window_in_flight(key, with, [key, with](engine& e, const auto& p, auto* window) {
+    return e.erase(key, p, with, window);
+  });
+}
+
+template <class K, class V, class Hash, class Probing>
+template <class Op>
+auto hash_map<K, V, Hash, Probing>::async_accumulate(const K& key, const V& value, Op op,
+                                                     promise with) -> future<std::optional<V>> {
+  enter(promise::modify, "accumulate", key, with);
+  return with_window_in_flight(
+      key, with, [key, value, op, with](engine& e, const auto& p, auto* window) mutable {
+        return e.update(key, p, detail::map::combine<V, Op>{value, op}, with, window).old;
+      });
+}
+
+template <class K, class V, class Hash, class Probing>
+template <class F>
+  requires std::invocable<F&, V&>
+future<V> hash_map<K, V, Hash, Probing>::async_modify(const K& key, F change, promise with) {
+  enter(promise::modify, "modify", key, with);
+  return with_window_in_flight(
+      key, with, [key, change, with](engine& e, const auto& p, auto* window) mutable {
+        std::optional<V> made;
+        auto remember = [&](V& value) {
+          change(value);
+          made = value;
+        };
+        e.update(key, p, detail::map::transform<V, decltype(remember)>{remember}, with, window);
+        return *std::move(made);
+      });
+}
+
+// --- many ------------------------------------------------------------------------------------------
+
+template <class K, class V, class Hash, class Probing>
+auto hash_map<K, V, Hash, Probing>::find(std::span<const K> keys, promise with) const
+    -> std::vector<std::optional<V>> {
+  engine& e = enter_many(promise::find, "find", keys, with);
+  std::vector<std::optional<V>> results(keys.size());
+  detail::map::with_windows(
+      e, keys.size(), with, [&](std::size_t i) -> const K& { return keys[i]; },
+      [&](std::size_t i, const auto& p, auto* window) {
+        results[i] = e.find(keys[i], p, with, window);
+      });
+  return results;
+}
+
+template <class K, class V, class Hash, class Probing>
+std::vector<bool> hash_map<K, V, Hash, Probing>::contains(std::span<const K> keys,
+                                                          promise with) const {
+  auto values = find(keys, with);
+  std::vector<bool> results(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) results[i] = values[i].has_value();
+  return results;
+}
+
+template <class K, class V, class Hash, class Probing>
+std::size_t hash_map<K, V, Hash, Probing>::insert(std::span<const value_type> entries,
+                                                  promise with) {
+  return detail::map::insert_many(enter_many(promise::insert, "insert", entries, with), entries,
+                                  with);
+}
+
+template <class K, class V, class Hash, class Probing>
+std::size_t hash_map<K, V, Hash, Probing>::insert_or_assign(std::span<const value_type> entries,
+                                                            promise with) {
+  engine& e = enter_many(promise::modify, "insert_or_assign", entries, with);
+  std::size_t created = 0;
+  detail::map::with_windows(
+      e, entries.size(), with, [&](std::size_t i) -> const K& { return entries[i].first; },
+      [&](std::size_t i, const auto& p, auto* window) {
+        detail::map::replace<V> update{entries[i].second};
+        created += e.update(entries[i].first, p, update, with, window).created;
+      });
+  return created;
+}
+
+template <class K, class V, class Hash, class Probing>
+std::size_t hash_map<K, V, Hash, Probing>::erase(std::span<const K> keys, promise with) {
+  engine& e = enter_many(promise::erase, "erase", keys, with);
+  std::size_t erased = 0;
+  detail::map::with_windows(
+      e, keys.size(), with, [&](std::size_t i) -> const K& { return keys[i]; },
+      [&](std::size_t i, const auto& p, auto* window) {
+        erased += e.erase(keys[i], p, with, window);
+      });
+  return erased;
+}
+
+template <class K, class V, class Hash, class Probing>
+template <class Op>
+void hash_map<K, V, Hash, Probing>::accumulate(std::span<const value_type> entries, Op op,
+                                               promise with) {
+  engine& e = enter_many(promise::modify, "accumulate", entries, with);
+  detail::map::with_windows(
+      e, entries.size(), with, [&](std::size_t i) -> const K& { return entries[i].first; },
+      [&](std::size_t i, const auto& p, auto* window) {
+        detail::map::combine<V, Op> update{entries[i].second, op};
+        e.update(entries[i].first, p, update, with, window);
+      });
+}
+
+// --- the whole ---------------------------------------------------------------------------------------
+
+template <class K, class V, class Hash, class Probing>
+void hash_map<K, V, Hash, Probing>::clear() {
+  engine& e = *state_;
+  barrier(e.members);
+  e.clear_own();
+  barrier(e.members);
+}
+
+template <class K, class V, class Hash, class Probing>
+void hash_map<K, V, Hash, Probing>::reserve(std::size_t entries) {
+  engine& e = *state_;
+  barrier(e.members);
+  std::uint64_t wanted = e.capacity_for(entries, e.members.size());
+  detail::map::table& t = e.settled(e.members.rank());
+  if (t.capacity < wanted) e.move_table(e.members.rank(), t, wanted);
+  barrier(e.members);
+}
+
+template <class K, class V, class Hash, class Probing>
+void hash_map<K, V, Hash, Probing>::save(const std::string& path) const {
+  using namespace detail::map;
+  engine& e = *state_;
+  barrier(e.members);
+  constexpr std::size_t block_bytes = std::size_t{1} << 20;
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<file_block> blocks;
+  writer out;
+  std::uint64_t entries = 0, pending = 0;
+  auto end_block = [&] {
+    bytes.push_back(out.take());
+    out = writer();
+    blocks.push_back({0, bytes.back().size(), pending,
+                      detail::hash_bytes(bytes.back().data(), bytes.back().size())});
+    pending = 0;
+  };
+  for (const auto& [key, value] : *this) {
+    out << key << value;
+    ++entries, ++pending;
+    if (out.size() >= block_bytes) end_block();
+  }
+  if (pending != 0) end_block();
+
+  std::uint64_t mine = 0;
+  for (const auto& block : blocks) mine += block.bytes;
+  auto sizes = all_gather(mine, e.members);
+  std::uint64_t offset = sizeof(file_header), total = sizeof(file_header);
+  for (rank_t m = 0; m < sizes.size(); ++m) {
+    if (m < e.members.rank()) offset += sizes[m];
+    total += sizes[m];
+  }
+  for (auto& block : blocks) block.offset = std::exchange(offset, offset + block.bytes);
+
+  std::string partial = path + ".partial", what = "hash_map '" + e.label + "' save(" + path + ")";
+  std::string problem;
+  bool first = e.members.rank() == 0;
+  if (first) problem = open_file(partial, O_CREAT | O_TRUNC | O_WRONLY).problem;
+  agree(e.members, what, problem);
+  {
+    open_file file(partial, O_WRONLY);
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      file.write_at(blocks[i].offset, bytes[i].data(), bytes[i].size());
+    file.sync();
+    problem = file.problem;
+  }
+  auto all_blocks = gather(blocks, 0, e.members);
+  std::uint64_t all_entries = all_reduce(entries, std::plus<>(), e.members);
+  if (first && problem.empty()) {
+    open_file file(partial, O_WRONLY);
+    file_header header{.key_bytes = file_bytes<K>, .value_bytes = file_bytes<V>,
+                       .entries = all_entries, .index = total};
+    for (const auto& of_rank : all_blocks) {
+      file.write_at(total + header.blocks * sizeof(file_block), of_rank.data(),
+                    of_rank.size() * sizeof(file_block));
+      header.blocks += of_rank.size();
+    }
+    file.write_at(0, &header, sizeof header);
+    file.sync();
+    problem = file.problem;
+  }
+  bool good = all_reduce(problem.empty() ? 0 : 1, std::plus<>(), e.members) == 0;
+  if (first && !good) unlink(partial.c_str());
+  if (first && good && rename(partial.c_str(), path.c_str()) != 0) {
+    problem = detail::text("cannot rename ", partial, ": ", std::strerror(errno));
+    unlink(partial.c_str());
+  }
+  agree(e.members, what, problem);
+}
+
+template <class K, class V, class Hash, class Probing>
+void hash_map<K, V, Hash, Probing>::load(const std::string& path) {
+  using namespace detail::map;
+  engine& e = *state_;
+  std::string what = "hash_map '" + e.label + "' load(" + path + ")";
+  open_file file(path, O_RDONLY);
+  file_header header{.magic = 0};
+  std::uint64_t size = file.size();
+  if (file.problem.empty() && size < sizeof header)
+    file.problem = path + " is not a saved hash_map: it is too short";
+  file.read_at(0, &header, sizeof header);
+  if (file.problem.empty() && header.magic != file_header().magic)
+    file.problem = path + " is not a saved hash_map";
+  if (file.problem.empty() &&
+      (header.key_bytes != file_bytes<K> || header.value_bytes != file_bytes<V>))
+    file.problem = path + " holds keys and values of other types";
+  if (file.problem.empty() &&
+      (header.index > size || header.blocks > (size - header.index) / sizeof(file_block)))
+    file.problem = path + " ends too early: it was cut off";
+  std::vector<file_block> blocks(file.problem.empty() ? header.blocks : 0);
+  file.read_at(header.index, blocks.data(), blocks.size() * sizeof(file_block));
+  agree(e.members, what, file.problem);
+  reserve(header.entries);
+  std::string problem;
+  for (std::size_t i = e.members.rank(); i < blocks.size() && problem.empty();
+       i += e.members.size()) {
+    if (blocks[i].offset > size || blocks[i].bytes > size - blocks[i].offset) {
+      problem = detail::text(path, " is broken: block ", i, " lies beyond its end");
+      break;
+    }
+    std::vector<std::byte> bytes(blocks[i].bytes);
+    file.read_at(blocks[i].offset, bytes.data(), bytes.size());
+    problem = file.problem;
+    if (problem.empty() && detail::hash_bytes(bytes.data(), bytes.size()) != blocks[i].checksum)
+      problem = detail::text(path, " is broken: the checksum of block ", i, " is wrong");
+    if (!problem.empty()) break;
+    reader in(bytes);
+    std::vector<value_type> entries;
+    for (std::uint64_t n = 0; n < blocks[i].entries; ++n) {
+      K key = in.read<K>();
+      entries.emplace_back(std::move(key), in.read<V>());
+    }
+    insert_or_assign(std::span<const value_type>(entries));
+  }
+  agree(e.members, what, problem);
+  barrier(e.members);
+}
+
+template <class K, class V, class Hash, class Probing>
+hash_map_statistics hash_map<K, V, Hash, Probing>::statistics() const {
+  engine& e = *state_;
+  barrier(e.members);
+  auto mine = e.measure(e.settled(e.members.rank()));
+  auto all = all_gather(mine, e.members);
+  hash_map_statistics result;
+  result.fewest_entries = mine.entries;
+  std::uint64_t probes = 0;
+  for (const auto& part : all) {
+    result.entries += part.entries;
+    result.erased += part.erased;
+    result.buckets += part.buckets;
+    probes += part.probes;
+    result.most_probes = std::max(result.most_probes, part.most_probes);
+    result.fewest_entries = std::min(result.fewest_entries, part.entries);
+    result.most_entries = std::max(result.most_entries, part.entries);
+  }
+  result.bytes = result.buckets * sizeof(typename engine::entry);
+  auto buckets = static_cast<double>(result.buckets);
+  result.load_factor = static_cast<double>(result.entries + result.erased) / buckets;
+  if (result.entries != 0) {
+    auto entries = static_cast<double>(result.entries);
+    result.mean_probes = static_cast<double>(probes) / entries;
+    result.skew = static_cast<double>(result.most_entries) * static_cast<double>(all.size()) / entries;
+  }
+  return result;
+}
+
+}  // namespace far::inline FARSIDE_BACKEND

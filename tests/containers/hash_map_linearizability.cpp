@@ -1,0 +1,115 @@
+// hash_map: every history of overlapping operations can be explained by some order of them, also while
+// the map grows, and with keys that come and go.
+#include "histories.hpp"
+#include "map_types.hpp"
+
+namespace {
+
+using namespace map_types;
+using spec = linearizability::map;
+
+/// Values as a map of any kind holds them.
+template <class V>
+struct as_number {
+  static V pack(std::uint64_t n) { return static_cast<V>(n); }
+  static std::uint64_t unpack(const V& v) { return static_cast<std::uint64_t>(v); }
+};
+template <>
+struct as_number<triple> {
+  static triple pack(std::uint64_t n) { return {n, ~n, n * 3}; }
+  static std::uint64_t unpack(const triple& t) {
+    if (t.b != ~t.a || t.c != 3 * t.a) return ~std::uint64_t{0};  // torn: no history explains it
+    return t.a;
+  }
+};
+template <>
+struct as_number<std::string> {
+  static std::string pack(std::uint64_t n) { return std::string(n % 30, 'v') + std::to_string(n); }
+  static std::uint64_t unpack(const std::string& s) {
+    auto digits = s.find_first_of("0123456789");
+    return digits == std::string::npos ? ~std::uint64_t{0} : std::stoull(s.substr(digits));
+  }
+};
+
+/// What one rank does in one history: some operations on few keys, and others that make the map grow.
+template <class K, class V, class Map, class Log, class Random>
+void act(Map& map, Log& log, Random& random, int operations, bool fill) {
+  using number = as_number<V>;
+  for (int i = 0; i < operations; ++i) {
+    std::uint64_t k = random() % 2, v = random() % 1000;
+    K key = make<K>::of(static_cast<int>(k));
+    V value = number::pack(v);
+    histories::linger later(random);
+    switch (random() % (fill ? 6 : 5)) {
+      case 0:
+        log.run(spec::insert(k, v), [&] { later(); return map.insert(key, value); });
+        break;
+      case 1:
+        log.run(spec::insert_or_assign(k, v), [&] { later(); return map.insert_or_assign(key, value); });
+        break;
+      case 2:
+        log.run(spec::find(k), [&]() -> std::optional<std::uint64_t> {
+          later();
+          auto found = map.find(key);
+          if (!found) return std::nullopt;
+          return number::unpack(*found);
+        });
+        break;
+      case 3:
+        log.run(spec::erase(k), [&] { later(); return map.erase(key); });
+        break;
+      case 4:
+        log.run(spec::fetch_add(k, v), [&] {
+          auto add = [](const V& a, const V& b) {
+            return number::pack(number::unpack(a) + number::unpack(b));
+          };
+          later();
+          std::optional<V> before;
+          if constexpr (std::integral<V>)
+            before = map.accumulate(key, value);
+          else
+            before = map.accumulate(key, value, add);
+          return before ? number::unpack(*before) : 0;
+        });
+        break;
+      default: {
+        // Others, each once, so that tables fill up: part of the history, but nobody contends.
+        std::uint64_t other = 100 + random() % 100000;
+        log.run(spec::insert(other, v), [&] {
+          return map.insert(make<K>::of(static_cast<int>(other)), value);
+        });
+      }
+    }
+  }
+}
+
+template <class K, class V, class Hash = far::hash<K>>
+void check_histories(const char* name, int wanted, bool fill) {
+  histories::tally all;
+  auto random = far_test::random_engine();
+  int per_rank = far::nprocs() <= 4 ? 7 : far::nprocs() <= 8 ? 4 : 1;
+  for (int i = 0; i < histories::many(wanted); ++i) {
+    far::hash_map<K, V, Hash> map(0);
+    for (int k = 0; fill && k < 5; ++k)  // nearly as many as make it grow
+      map.insert(make<K>::of(200000 + static_cast<int>(random() % 100000)), as_number<V>::pack(1));
+    histories::one<spec>(all,
+                         [&](auto& log) { act<K, V>(map, log, random, per_rank, fill); });
+  }
+  all.print(name);
+}
+
+}  // namespace
+
+FAR_TEST(histories_of_counts) { check_histories<int, std::uint64_t>("hash_map", 300, false); }
+FAR_TEST(histories_of_counts_growing) {
+  check_histories<int, std::uint64_t>("hash_map, growing,", 300, true);
+}
+FAR_TEST(histories_of_structures) {
+  check_histories<int, triple>("hash_map of structures, growing,", 300, true);
+}
+FAR_TEST(histories_of_strings) {
+  check_histories<std::string, std::string>("hash_map of strings, growing,", 150, true);
+}
+FAR_TEST(histories_of_colliding_keys) {
+  check_histories<int, std::uint64_t, collides_always>("hash_map, colliding,", 150, true);
+}
