@@ -55,6 +55,7 @@ class head {
 
   constexpr head as(state what) const { return head((raw_ & ~word{3}) | static_cast<word>(what)); }
   constexpr head freeze() const { return head(raw_ | 4); }
+  constexpr head thaw() const { return head(raw_ & ~word{4}); }
   constexpr head move() const { return head(raw_ | 8); }
   constexpr head next_version(state what) const { return {what, fingerprint(), version() + 1}; }
 

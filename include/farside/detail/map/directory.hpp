@@ -64,7 +64,9 @@ class directory {
 
   /// The table of a member, from which a key's is reached.
   table& of(rank_t member) {
-    table* t = tables_[member].now.load(std::memory_order_acquire);
+    // Relaxed: what is read of it goes through the pointer, which orders it on every CPU there is, and
+    // other threads of this rank have published it by a release.
+    table* t = tables_[member].now.load(std::memory_order_relaxed);
     if (t == nullptr) [[unlikely]]
       t = refresh(member);
     return *t;

@@ -130,7 +130,10 @@ class engine : public shared_state {
     tables.release();
   }
 
-  static word hash_of(const K& key) { return mix(static_cast<word>(Hash()(key))); }
+  static word hash_of(const K& key) {
+    auto h = static_cast<word>(Hash()(key));
+    return std::is_same_v<Hash, hash<K>> ? h : mix(h);  // ours is good in all bits already
+  }
   place place_of(const K& key) const { return place(hash_of(key), members.size()); }
 
   // --- finding ---------------------------------------------------------------------------------
@@ -151,7 +154,7 @@ class engine : public shared_state {
     word home = p.home(t.capacity);
     for (word step = 0; step < t.capacity + Probing::extra; ++step) {
       word i = Probing::at(home, step, t.capacity);
-      head h = in.top(i);
+      head h = Quiet ? in.top_quiet(i) : in.top(i);
       while (true) {
         if (h.is_empty()) return {found::empty, i, step};
         if (FARSIDE_MUTANT(map_tombstone_reused) && h.what() == state::erased && !h.moved())
@@ -185,13 +188,15 @@ class engine : public shared_state {
     return tables.read_header(t.rank(), t.at.offset()).next != 0;
   }
 
-  /// The value of a bucket, none if it is erased. `again`: its bytes were freed, look once more.
+  /// The value of a bucket, none if it is erased. `again`: look once more, as its bytes were freed, or it
+  /// is a cell on its way to the next table: what was added since it was frozen is in the word too.
   static std::optional<V> value_in(const entry& e, bool& again) {
     again = false;
     if (e.top().what() == state::erased) return std::nullopt;
     if constexpr (cells) {
       if (e.top().what() == state::cell) {
-        if (e.value()[0] & cell::absent) return std::nullopt;
+        again = (e.value()[0] & cell::frozen) && !FARSIDE_MUTANT(map_frozen_cell_read);
+        if (again || e.value()[0] & cell::absent) return std::nullopt;
         return cell::decode<V>(e.value()[0]);
       }
     }
@@ -213,6 +218,7 @@ class engine : public shared_state {
         auto value = value_in(e, again);
         if (!again) return value;
         in.forget();
+        c.wait_round();
         continue;
       }
       t = &tables.next_of(p.member, *t);
@@ -226,7 +232,25 @@ class engine : public shared_state {
   auto far_or_direct(const table& t) { return far_access<entry>(c, t); }
 
   template <class Window = prefetched<engine>>
-  std::optional<V> find(const K& key, const place& p, promise with, Window* have = nullptr) {
+  [[gnu::always_inline]] std::optional<V> find(const K& key, place p, promise with,
+                                               Window* have = nullptr) {
+    if constexpr (may_be_coherent && in_place) {
+      table& t = tables.of(p.member);
+      if (t.direct != nullptr && !c.counts) [[likely]] {
+        std::optional<V> value;
+        if (includes(promise::find | promise::local, with)) {
+          if (find_at_once<true>(t, p, key, value)) return value;
+        } else if (find_at_once<false>(t, p, key, value)) {
+          return value;
+        }
+      }
+    }
+    return find_slowly(key, p, with, have);
+  }
+
+  template <class Window>
+  [[gnu::noinline]] std::optional<V> find_slowly(const K& key, const place& p, promise with,
+                                                 Window* have) {
     table& t = have != nullptr ? *have->in : tables.of(p.member);
     return reach(t, with, [&](auto in) {
       if constexpr (in.is_far)
@@ -237,15 +261,62 @@ class engine : public shared_state {
     });
   }
 
+  /// The short way for entries in place where memory is coherent, when nothing is being moved or
+  /// erased or waited for on the way: false if something is. direct_access says why the order is right.
+  template <bool Quiet>
+  [[gnu::always_inline]] static bool find_at_once(const table& t, place p, const K& key,
+                                                  std::optional<V>& value) {
+    constexpr auto first = Quiet ? std::memory_order_relaxed : std::memory_order_seq_cst;
+    constexpr auto then = Quiet ? std::memory_order_relaxed : std::memory_order_acquire;
+    const auto as_cell = static_cast<std::uint32_t>(head(state::cell, p.fingerprint, 0).raw());
+    const auto as_plain = static_cast<std::uint32_t>(head(state::plain, p.fingerprint, 0).raw());
+    const word capacity = t.capacity, home = p.home(capacity);
+    word* at = t.direct + home * bucket_words;
+    for (word step = 1;; ++step) {
+      word h = atomic(at[0]).load(first);
+      auto low = static_cast<std::uint32_t>(h);
+      if (cells && low == as_cell) {
+        word v = atomic(at[2]).load(then);
+        std::uint64_t held[key_store::words];
+        for (std::size_t k = 0; k < key_store::words; ++k)
+          held[k] = atomic(at[2 + entry::value_words + k]).load(std::memory_order_relaxed);
+        if (v == 0 || v & (cell::frozen | cell::absent)) return false;
+        if (*key_store::equals(held, key)) {
+          if constexpr (cells) value = cell::decode<V>(v);
+          return true;
+        }
+      } else if (h == 0) {
+        return true;
+      } else if (low == as_plain) {
+        if (atomic(at[1]).load(then) != h >> 32) return false;
+        std::uint64_t body[bucket_words - 2];
+        for (std::size_t k = 0; k + 2 < bucket_words; ++k)
+          body[k] = atomic(at[2 + k]).load(std::memory_order_relaxed);
+        if constexpr (!Quiet) {
+          acquire_fence();
+          if (atomic(at[0]).load(std::memory_order_relaxed) != h) return false;
+        }
+        if (*key_store::equals(body + entry::value_words, key)) {
+          value = value_store::unpack(body);
+          return true;
+        }
+      } else if (head(h).moved_empty() || head(h).fingerprint() == p.fingerprint) {
+        return false;
+      }
+      if (step == 16) return false;
+      at = t.direct + Probing::at(home, step, capacity) * bucket_words;
+    }
+  }
+
   /// Calls `work` with the access that fits.
   template <class Work>
   [[gnu::always_inline]] auto reach(table& t, promise with, Work&& work) {
+    if (includes(with, promise::local) && t.own != nullptr)
+      return work(local_access<entry>(c, t));
     if constexpr (may_be_coherent) {
       if (t.direct != nullptr) [[likely]]
         return work(direct_access<entry>(c, t));
     }
-    if (includes(with, promise::local) && t.own != nullptr)
-      return work(local_access<entry>(c, t));
     return reach_far(t, work);
   }
 
@@ -257,8 +328,79 @@ class engine : public shared_state {
   };
 
   template <class Update, class Window = prefetched<engine>>
-  outcome update(const K& key, const place& p, const Update& with, promise promised,
-                 Window* have = nullptr) {
+  [[gnu::always_inline]] outcome update(const K& key, place p, const Update& with,
+                                        promise promised, Window* have = nullptr) {
+    if constexpr (may_be_coherent && in_place && !Update::changes) {
+      table& t = tables.of(p.member);
+      if (t.direct != nullptr && !c.counts) [[likely]]
+        if (insert_at_once(t, p, key, with.value)) return outcome{true};
+    }
+    if constexpr (may_be_coherent && in_place && cells && adds<Update>) {
+      table& t = tables.of(p.member);
+      if (t.direct != nullptr && !c.counts && cell::small_step(with.value)) [[likely]] {
+        outcome done;
+        if (add_at_once(t, p, key, with.value, done)) return done;
+      }
+    }
+    return update_slowly(key, p, with, promised, have);
+  }
+
+  /// The short way of an insert that finds its home empty.
+  [[gnu::always_inline]] bool insert_at_once(table& t, place p, const K& key, const V& value) {
+    word* at = t.direct + p.home(t.capacity) * bucket_words;
+    if (atomic(at[0]).load(std::memory_order_relaxed) != 0) return false;
+    entry content;
+    key_store::pack(key, content.key());
+    state what = state::plain;
+    if constexpr (cells) {
+      if (cell::fits(value)) {
+        what = state::cell;
+        content.value()[0] = cell::encode(value);
+      }
+    }
+    if (what == state::plain) value_store::pack(value, content.value());
+    head h(what, p.fingerprint, 1);
+    if (!direct_access<entry>::take(at, h)) return false;
+    direct_access<entry>::store(at, h, content, true);
+    count_taken(p.member, t, 0);
+    return true;
+  }
+
+  /// The short way of adding to a cell that is there, or of making one in its home.
+  [[gnu::always_inline]] bool add_at_once(table& t, place p, const K& key, const V& value,
+                                          outcome& done) {
+    const auto as_cell = static_cast<std::uint32_t>(head(state::cell, p.fingerprint, 0).raw());
+    const word capacity = t.capacity, home = p.home(capacity);
+    word* at = t.direct + home * bucket_words;
+    for (word step = 1; step <= 16; ++step) {
+      // Acquire is enough: the addition, or the compare-and-swap, is what takes effect.
+      word h = atomic(at[0]).load(std::memory_order_acquire);
+      if (h == 0) return step == 1 && (done.created = insert_at_once(t, p, key, value));
+      if (static_cast<std::uint32_t>(h) == as_cell) {
+        word seen = atomic(at[2]).load(std::memory_order_acquire);
+        std::uint64_t held[key_store::words];
+        for (std::size_t k = 0; k < key_store::words; ++k)
+          held[k] = atomic(at[2 + entry::value_words + k]).load(std::memory_order_relaxed);
+        if (seen == 0) return false;
+        if (*key_store::equals(held, key)) {
+          auto amount = static_cast<word>(static_cast<std::int64_t>(value));
+          if (cell::strained(seen + amount)) return false;
+          word old = atomic(at[2]).fetch_add(amount);
+          if (old & (cell::frozen | cell::absent)) return false;
+          done.old = cell::decode<V>(old);
+          return true;
+        }
+      } else if (head(h).moved_empty() || head(h).fingerprint() == p.fingerprint) {
+        return false;
+      }
+      at = t.direct + Probing::at(home, step, capacity) * bucket_words;
+    }
+    return false;
+  }
+
+  template <class Update, class Window>
+  [[gnu::noinline]] outcome update_slowly(const K& key, const place& p, const Update& with,
+                                          promise promised, Window* have) {
     table* t = have != nullptr ? have->in : &tables.of(p.member);
     if constexpr (remembers && adds<Update>) {
       if (remembered* m = recall(p, key); m != nullptr && cell::small_step(with.value)) {
@@ -315,9 +457,12 @@ class engine : public shared_state {
       word mine = fetch_add(t.field(header::at_claimed), 1);
       if (mine >= t.chunks()) return;
       word end = std::min((mine + 1) * chunk, t.capacity);
-      std::vector<word> buckets;
-      for (word i = mine * chunk; i < end; ++i) buckets.push_back(i);
-      move_buckets(member, t, next, buckets);
+      // Few at a time: readers of a frozen cell wait until it is marked.
+      for (word i = mine * chunk; i < end; i += 16) {
+        std::vector<word> buckets;
+        for (word k = i; k < std::min(i + 16, end); ++k) buckets.push_back(k);
+        move_buckets(member, t, next, buckets);
+      }
       if (fetch_add(t.field(header::at_done), 1) + 1 == t.chunks()) tables.finish_move(member);
     }
   }
@@ -435,6 +580,8 @@ class engine : public shared_state {
 
   template <class Access>
   bool freeze(Access& in, word i, entry& out, bool& alive);
+  template <class Access>
+  void thaw(Access& in, word i, const entry& was);
   word implant(rank_t member, table& next, const entry& e);
 
   /// Takes an empty bucket for a new key. False: somebody else was faster.

@@ -6,7 +6,12 @@
 //   cell, value x   -> its word is frozen -> (copied) -> moved        an addition that meets the frozen word repeats
 //                                                                     in the next table
 //
-// Several ranks may move the same bucket: a copy is an insert that does nothing if the key has a bucket in
+// A cell is copied by the one rank that froze it: only that one knows its value, as additions that do not
+// count change the word all the same. Others wait until it is marked. Nobody waits in a circle: who moves a
+// chunk may wait for one who moves a single bucket, who waits for nobody in that table; and copying into
+// the next table may wait there, for those who move that one, and so on.
+//
+// Several ranks may move the same plain bucket: a copy is an insert that does nothing if the key has a bucket in
 // the next table, erased or not, so that a slow copier does not bring back what was erased there.
 // Operations on a key go on in the next table as soon as the key's own bucket, or the empty one at the
 // end of its probe sequence, is marked moved; the copy is complete before that.
@@ -15,6 +20,7 @@
 #include <farside/detail/map/engine.hpp>
 
 #include <algorithm>
+#include <exception>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
@@ -33,10 +39,17 @@ void engine<K, V, Hash, Probing>::move_buckets(rank_t member, table& t, table& n
       };
       std::vector<mark> marks;
       word copied = 0;
+      std::exception_ptr no_room;
       for (word i : now) {
         mark m{i, {}, false};
         if (!freeze(in, i, m.content, m.alive)) continue;
-        if (m.alive) copied += implant(member, next, m.content);
+        try {
+          if (m.alive) copied += implant(member, next, m.content);
+        } catch (const allocation_error&) {
+          thaw(in, i, m.content);
+          no_room = std::current_exception();
+          break;
+        }
         marks.push_back(m);
       }
       if (copied != 0) {
@@ -51,6 +64,8 @@ void engine<K, V, Hash, Probing>::move_buckets(rank_t member, table& t, table& n
           again.push_back(m.index);  // a tombstone that was revived meanwhile
         }
       }
+      // What could not be copied stays where it is, and so does the rest of its chunk.
+      if (no_room) std::rethrow_exception(no_room);
     });
   }
 }
@@ -73,12 +88,33 @@ bool engine<K, V, Hash, Probing>::freeze(Access& in, word i, entry& out, bool& a
       if (h.what() != state::cell) return true;
       word seen = out.value()[0];
       alive = !(seen & cell::absent);
-      if (seen & cell::frozen || FARSIDE_MUTANT(map_cell_not_frozen) ||
-          in.change_cell(i, seen, seen | cell::frozen))
-        return true;
+      if (FARSIDE_MUTANT(map_cell_not_frozen)) return true;
+      if (FARSIDE_MUTANT(map_frozen_cell_copied_by_others) && seen & cell::frozen) return true;
+      if (!(seen & cell::frozen)) {
+        if (in.change_cell(i, seen, seen | cell::frozen)) return true;
+      } else {
+        in.complete();  // who froze it may be waiting for what this rank has copied
+        c.wait_round();
+      }
     }
     in.forget();
   }
+}
+
+/// Gives a frozen bucket back to those who change it in this table.
+template <class K, class V, class Hash, class Probing>
+template <class Access>
+void engine<K, V, Hash, Probing>::thaw(Access& in, word i, const entry& was) {
+  head h = was.top();
+  if (h.what() == state::cell) {
+    // `was` is from before it was frozen; what was added since did not count.
+    word seen = was.value()[0] | cell::frozen;
+    while (!in.change_cell(i, seen, was.value()[0])) {
+    }
+  } else {
+    in.change(i, h, h.thaw());
+  }
+  in.settle();
 }
 
 /// Inserts a copy of a frozen bucket, unless its key is known to `next` already. Returns how many

@@ -78,14 +78,19 @@ class iterator {
         entry e;
         head h = in.top(i);
         if (h.what() == state::empty) return std::nullopt;
-        bool again = !in.read(i, h, e);
-        std::optional<V> value;
-        if (!again) value = Engine::value_in(e, again);
-        if (!again && !value) return std::nullopt;
-        if (!again)
-          if (auto key = Engine::key_store::unpack(e.key()))
-            return value_type(*std::move(key), *std::move(value));
+        if (in.read(i, h, e)) {
+          auto key = Engine::key_store::unpack(e.key());
+          bool again = !key;
+          std::optional<V> value;
+          if (key && h.moved())
+            value = of_->find(*key, of_->place_of(*key), promise::everything);
+          else if (key)
+            value = Engine::value_in(e, again);
+          if (!again && !value) return std::nullopt;
+          if (!again) return value_type(*std::move(key), *std::move(value));
+        }
         in.forget();
+        of_->c.wait_round();
       }
     });
   }

@@ -56,6 +56,18 @@ inline void release_fence() {
 #endif
 }
 
+/// Taking a bucket, and storing the word that makes it whole. An operation must come before the next one of
+/// its rank (store buffering), so one of the two is sequentially consistent, like the load of a head: the
+/// one that is so anyway. On arm64 a relaxed compare-and-swap lets the next operation begin while
+/// its line is still on its way; on x86-64 it is a fence in any case, and the store need not be.
+#if defined(__aarch64__)
+inline constexpr auto claim_order = std::memory_order_relaxed;
+inline constexpr auto publish_order = std::memory_order_seq_cst;
+#else
+inline constexpr auto claim_order = std::memory_order_seq_cst;
+inline constexpr auto publish_order = std::memory_order_release;
+#endif
+
 /// How many buckets a get fetches at first: 256 bytes cost hardly more than 8.
 template <class Bucket>
 inline constexpr word window = std::clamp<word>(256 / sizeof(Bucket), 1, 8);
@@ -99,6 +111,7 @@ class far_access {
   }
 
   /// The same where nobody writes.
+  head top_quiet(word i) { return top(i); }
   void read_quiet(word i, Bucket& out) const { out = window_[i - first_]; }
 
   /// Whether the head was `expected` and is now `desired`; else `expected` becomes what it is.
@@ -164,10 +177,16 @@ class far_access {
 /// Buckets by loads, stores and CPU atomics. What each access stands for is counted.
 ///
 /// Order. A reader loads the head (sequentially consistent: an insert by this rank, whose
-/// compare-and-swap is too, comes before it), then the seal (acquire), value and key, and the head again
-/// after an acquire fence. The seal is stored last (release), so a seal of version v comes with all
-/// of v. A writer of v + 1 changes the head first, and a release fence comes between that and its
-/// first store: a reader that saw any of them sees the new head in its second look.
+/// compare-and-swap is too, comes before it, and so do its earlier finds).
+///
+/// Plain: then the seal (acquire), value and key, and the head again after an acquire fence. The seal is
+/// stored last (release), so a seal of version v comes with all of v. A writer of v + 1 changes the head
+/// first, and a release fence comes between that and its first store: a reader that saw any of them
+/// sees the new head in its second look.
+///
+/// Cell: then the value (acquire), which is stored last (release) and is not zero, and the key, which
+/// never changes. The value is what it was when it was loaded; if the bucket has moved since, that was
+/// before.
 template <class Bucket>
 class direct_access {
  public:
@@ -186,6 +205,16 @@ class direct_access {
 
   bool read(word i, head h, Bucket& out) {
     word* at = base_ + i * words;
+    if (h.what() == state::cell) {
+      while ((out.body[0] = atomic(at[2]).load(std::memory_order_acquire)) == 0) {
+        if (FARSIDE_MUTANT(map_seal_not_checked)) break;
+        c_.wait_round();
+      }
+      for (std::size_t k = 1; k + 2 < words; ++k)
+        out.body[k] = atomic(at[k + 2]).load(std::memory_order_relaxed);
+      out.head_word = h.raw();
+      return true;
+    }
     while (true) {
       bool sealed = atomic(at[1]).load(std::memory_order_acquire) == h.version();
       if (sealed || FARSIDE_MUTANT(map_seal_not_checked)) {
@@ -199,6 +228,12 @@ class direct_access {
       if (sealed || FARSIDE_MUTANT(map_seal_not_checked)) return true;
       c_.wait_round();
     }
+  }
+  /// The same where nobody writes: nothing needs an order.
+  head top_quiet(word i) {
+    if (c_.counts) [[unlikely]]
+      count_window(i);
+    return head(atomic(base_[i * words]).load(std::memory_order_relaxed));
   }
   void read_quiet(word i, Bucket& out) const {
     auto* to = reinterpret_cast<word*>(&out);
@@ -215,22 +250,30 @@ class direct_access {
   }
   /// Looks first: the line is needed anyway, and the rest of a probe starts from it.
   bool take_if_empty(word i, head desired) {
-    head expected;
-    if (atomic(base_[i * words]).load(std::memory_order_seq_cst) != 0) {
-      note(c_, operation::atomic, table_.rank(), 8, true);
-      return false;
-    }
-    return change(i, expected, desired);
+    note(c_, operation::atomic, table_.rank(), 8, true);
+    return take(base_ + i * words, desired);
+  }
+  static bool take(word* at, head desired) {
+    word expected = 0;
+    return atomic(at[0]).load(std::memory_order_relaxed) == 0 &&
+           atomic(at[0]).compare_exchange_strong(expected, desired.raw(), claim_order);
   }
 
   void write(word i, head h, Bucket& from, bool fresh) {
     note(c_, operation::put, table_.rank(), sizeof(Bucket) - 8, false);
-    word* at = base_ + i * words;
+    store(base_ + i * words, h, from, fresh);
+  }
+  static void store(word* at, head h, const Bucket& from, bool fresh) {
     if (!fresh && !FARSIDE_MUTANT(map_rewritten_unfenced)) release_fence();
     auto* source = reinterpret_cast<const word*>(&from);
     std::size_t n = words - (fresh ? 0 : Bucket::key_words);
-    for (std::size_t k = 2; k < n; ++k) atomic(at[k]).store(source[k], std::memory_order_relaxed);
-    atomic(at[1]).store(h.version(), std::memory_order_release);
+    bool is_cell = h.what() == state::cell;
+    for (std::size_t k = is_cell ? 3 : 2; k < n; ++k)
+      atomic(at[k]).store(source[k], std::memory_order_relaxed);
+    if (is_cell)
+      atomic(at[2]).store(source[2], publish_order);
+    else
+      atomic(at[1]).store(h.version(), publish_order);
   }
   void complete() { note(c_, operation::flush, table_.rank(), 0, true); }
   void settle() {}  // atomics and loads of heads are sequentially consistent
@@ -273,6 +316,7 @@ class local_access {
 
   void forget() {}
   head top(word i) { return head(load(base_[i * words])); }
+  head top_quiet(word i) { return top(i); }
   bool read(word i, head, Bucket& out) {
     read_quiet(i, out);
     return true;

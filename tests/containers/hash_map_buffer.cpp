@@ -1,0 +1,91 @@
+// hash_map_buffer against std::map.
+#include <farside/containers/hash_map_buffer.hpp>
+
+#include "harness.hpp"
+#include "map_types.hpp"
+
+#include <map>
+
+namespace {
+
+using namespace map_types;
+
+int scaled(int n) { return far::nprocs() > 8 ? n / 8 + 1 : n; }
+
+template <class K>
+void count_words(int n, far::promise alongside, std::size_t combining) {
+  far::hash_map<K, int> counts(8);
+  using buffer_type = far::hash_map_buffer<far::hash_map<K, int>>;
+  buffer_type buffer(counts, {.combining = combining, .alongside = alongside});
+  std::map<K, int> oracle;
+  std::mt19937_64 same(7);  // all ranks know what each does
+  for (int round = 0; round < 2; ++round) {
+    for (far::rank_t r = 0; r < far::nprocs(); ++r)
+      for (int i = 0; i < n; ++i) {
+        K key = make<K>::of(static_cast<int>(same() % 50));
+        int value = static_cast<int>(same() % 9);
+        oracle[key] += value;
+        if (r == far::rank()) buffer.accumulate(key, value);
+      }
+    buffer.flush();
+    CHECK_EQ(counts.size(), oracle.size());
+    for (const auto& [key, value] : oracle) CHECK(counts.find(key) == value);
+    far::barrier();
+  }
+}
+
+}  // namespace
+
+FAR_TEST(buffered_counts) {
+  count_words<int>(scaled(500), far::promise::everything, 64);
+  count_words<int>(scaled(300), far::promise::local, 1 << 13);
+  count_words<int>(scaled(200), far::promise::everything, 0);
+}
+FAR_TEST(buffered_counts_of_strings) {
+  count_words<std::string>(scaled(200), far::promise::everything, 16);
+  count_words<std::string>(scaled(200), far::promise::local, 16);
+}
+
+// Changes of one rank to one key keep their order, also those that cannot be combined.
+FAR_TEST(buffered_changes_keep_their_order) {
+  far::hash_map<int, int> map(8);
+  std::map<int, int> oracle;
+  far::hash_map_buffer<far::hash_map<int, int>> buffer(map, {.combining = 8});
+  auto random = far_test::random_engine();
+  int mine = static_cast<int>(far::rank()) * 1000;
+  for (int i = 0; i < scaled(600); ++i) {
+    int key = mine + static_cast<int>(random() % 20), value = static_cast<int>(random() % 100);
+    switch (random() % 3) {
+      case 0:
+        buffer.insert(key, value);
+        oracle.emplace(key, value);
+        break;
+      case 1:
+        buffer.insert_or_assign(key, value);
+        oracle[key] = value;
+        break;
+      default:
+        buffer.accumulate(key, value);
+        oracle[key] += value;
+    }
+    if (i % 200 == 199) buffer.flush();
+  }
+  buffer.flush();
+  for (const auto& [key, value] : oracle) CHECK(map.find(key) == value);
+  far::barrier();
+}
+
+// One-sided operations at the same time as what owners apply.
+FAR_TEST(buffered_and_direct_changes_together) {
+  far::hash_map<int, long> map(0);
+  far::hash_map_buffer buffer(map);
+  int n = scaled(400);
+  for (int i = 0; i < n; ++i) {
+    buffer.accumulate(i % 30, 1);
+    map.accumulate(i % 30, 1);
+  }
+  buffer.flush();
+  long sum = 0;
+  for (const auto& [key, value] : map) sum += value;
+  CHECK_EQ(far::all_reduce(sum, std::plus<>()), 2L * n * static_cast<long>(far::nprocs()));
+}

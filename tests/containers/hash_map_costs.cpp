@@ -1,0 +1,124 @@
+// hash_map: what docs/costs.md says of it, counted.
+#include "harness.hpp"
+#include "map_types.hpp"
+
+namespace {
+
+using namespace map_types;
+using far::operation;
+
+struct cost {
+  std::uint64_t gets, puts, atomics, waits;
+  bool operator==(const cost&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const cost& c) {
+  return out << c.gets << "R " << c.puts << "W " << c.atomics << "A " << c.waits << " waits";
+}
+
+template <class Work>
+cost count(Work work) {
+  far::stats::enable();
+  auto before = far::stats::snapshot();
+  work();
+  auto made = far::stats::snapshot() - before;
+  return {made[operation::get].count, made[operation::put].count, made[operation::atomic].count,
+          made.waits};
+}
+
+/// Rank 0 measures; the others are there.
+template <class Work>
+void on_one(Work work) {
+  far::barrier();
+  if (far::rank() == 0) work();
+  far::barrier();
+}
+
+/// Puts every key where the last but one digit of it says, so that homes are known.
+struct spread {
+  std::size_t operator()(int key) const { return static_cast<std::size_t>(key); }
+};
+
+}  // namespace
+
+FAR_TEST(costs_of_a_map_in_place) {
+  far::hash_map<int, triple> map(4000);  // plain buckets
+  far::hash_map<int, int> counts(4000);  // cells
+  triple t = make<triple>::of(1);
+  on_one([&] {
+    // So few keys in so many buckets: homes are free.
+    CHECK_EQ(count([&] { map.insert(1, t); }), (cost{0, 1, 1, 2}));
+    CHECK_EQ(count([&] { counts.insert(1, 5); }), (cost{0, 1, 1, 2}));
+    CHECK_EQ(count([&] { map.find(1); }), (cost{1, 0, 0, 1}));
+    CHECK_EQ(count([&] { map.find(1, far::promise::find); }), (cost{1, 0, 0, 1}));
+    CHECK_EQ(count([&] { map.find(2); }), (cost{1, 0, 0, 1}));  // a miss costs its probe
+    CHECK_EQ(count([&] { counts.find(1); }), (cost{1, 0, 0, 1}));
+    CHECK_EQ(count([&] { map.insert(1, t); }), (cost{1, 0, 1, 2}));  // it is there already
+    CHECK_EQ(count([&] { map.insert_or_assign(1, t); }), (cost{1, 1, 1, 3}));
+    CHECK_EQ(count([&] { map.insert_or_assign(3, t); }), (cost{1, 1, 1, 3}));
+    CHECK_EQ(count([&] { counts.insert_or_assign(1, 6); }), (cost{1, 0, 1, 2}));
+    CHECK_EQ(count([&] { map.modify(1, [](triple& x) { ++x.a; }); }), (cost{1, 1, 1, 3}));
+    CHECK_EQ(count([&] { map.erase(1); }), (cost{1, 0, 1, 2}));
+    CHECK_EQ(count([&] { counts.erase(1); }), (cost{1, 0, 1, 2}));
+    CHECK_EQ(count([&] { counts.accumulate(7, 1); }), (cost{1, 1, 1, 3}));  // creates it
+    CHECK_EQ(count([&] { counts.accumulate(7, 1); }), (cost{1, 0, 1, 2}));
+    // From now on its place is known; where memory is coherent the look costs no round trip worth
+    // saving, and is counted.
+    cost known = count([&] { counts.accumulate(7, 1); });
+    CHECK(known == (cost{0, 0, 1, 1}) ||
+          (far::detail::here().link.coherent() && known == (cost{1, 0, 1, 2})));
+    CHECK(counts.find(7) == 3);
+  });
+  far::barrier();
+}
+
+FAR_TEST(costs_of_a_taken_home) {
+  // All keys have one home: the second finds it taken, and looks at a window of neighbours.
+  far::hash_map<int, triple, collides_always> map(4000);
+  triple t = make<triple>::of(1);
+  on_one([&] {
+    map.insert(1, t);
+    cost second = count([&] { map.insert(2, t); });
+    CHECK_EQ(second, (cost{1, 1, 2, 4}));  // A, then R over a window, then A + W
+    CHECK_EQ(count([&] { map.find(2); }), (cost{1, 0, 0, 1}));  // one window holds both
+  });
+}
+
+FAR_TEST(costs_of_many) {
+  far::hash_map<int, triple> map(4000);
+  std::vector<std::pair<int, triple>> entries;
+  std::vector<int> keys;
+  for (int i = 0; i < 32; ++i) {
+    entries.emplace_back(i, make<triple>::of(i));
+    keys.push_back(i);
+  }
+  on_one([&] {
+    map.insert(entries);
+    cost many = count([&] { map.find(keys); });
+    CHECK(many.gets >= 32 && many.gets <= 33);
+    if (!far::detail::here().link.coherent()) CHECK(many.waits <= 2);  // all in flight together
+    CHECK(many.puts == 0 && many.atomics == 0);
+  });
+}
+
+FAR_TEST(costs_of_local_operations) {
+  far::hash_map<int, triple> map(4000);
+  far::barrier();
+  int mine = 0;
+  while (map.owner(mine) != far::rank()) ++mine;
+  cost alone = count([&] {
+    map.insert(mine, make<triple>::of(1), far::promise::local);
+    map.find(mine, far::promise::local);
+  });
+  CHECK_EQ(alone, (cost{0, 0, 0, 0}));
+  far::barrier();
+}
+
+FAR_TEST(costs_of_size) {
+  far::hash_map<int, int> map(16);
+  map.insert(static_cast<int>(far::rank()), 1);
+  far::barrier();
+  cost size = count([&] { CHECK_EQ(map.size(), far::nprocs()); });
+  CHECK_EQ(size.gets, far::nprocs());
+  far::barrier();
+}

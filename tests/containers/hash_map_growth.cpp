@@ -1,0 +1,204 @@
+// hash_map: growth while others read and write, until the segment is full, and to and from a file.
+#include "harness.hpp"
+#include "map_types.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <unistd.h>
+
+namespace {
+
+using namespace map_types;
+
+int scaled(int n) { return far::nprocs() > 8 ? n / 8 + 1 : n; }
+
+/// Everybody inserts keys of its own, reads those of others, and counts on common ones, from a map of 8
+/// buckets a member on.
+template <class K, class V, class Probing = far::linear_probing>
+void under_fire(int keys) {
+  far::hash_map<K, V, far::hash<K>, Probing> map(0);
+  far::hash_map<int, std::uint64_t> counts(0);
+  auto random = far_test::random_engine();
+  int me = static_cast<int>(far::rank()), all = static_cast<int>(far::nprocs());
+  int wrong = 0;
+  for (int i = 0; i < keys; ++i) {
+    int mine = i * all + me;
+    wrong += !map.insert(make<K>::of(mine), make<V>::of(mine % 1000));
+    counts.accumulate(i % 37, 1);
+    // Its own earlier keys are there for good; those of others have the right value, or are not there.
+    int old = static_cast<int>(random() % static_cast<unsigned>(i + 1)) * all + me;
+    auto found = map.find(make<K>::of(old));
+    wrong += !found || *found != make<V>::of(old % 1000);
+    int other = static_cast<int>(random() % static_cast<unsigned>(keys * all));
+    if (auto seen = map.find(make<K>::of(other))) wrong += *seen != make<V>::of(other % 1000);
+    if (i % 5 == 4) {  // one goes and comes again
+      int again = (i - 1) * all + me;
+      wrong += !map.erase(make<K>::of(again));
+      wrong += map.contains(make<K>::of(again));
+      wrong += !map.insert(make<K>::of(again), make<V>::of(again % 1000));
+    }
+  }
+  CHECK_EQ(wrong, 0);
+  far::barrier();
+  CHECK_EQ(map.size(), static_cast<std::size_t>(keys * all));
+  for (int i = me; i < keys * all; i += all) {
+    auto found = map.find(make<K>::of(i));
+    CHECK(found && *found == make<V>::of(i % 1000));
+  }
+  std::uint64_t sum = 0;
+  for (const auto& [key, count] : counts.everywhere()) sum += count;
+  CHECK_EQ(sum, static_cast<std::uint64_t>(keys) * far::nprocs());
+  far::barrier();
+}
+
+/// A file name that all ranks of the job share, and nobody else.
+std::string scratch(const char* name) {
+  auto folder = std::filesystem::temp_directory_path();
+  auto number = far::broadcast(static_cast<long>(getpid()), 0);
+  return (folder / ("farside_" + std::to_string(number) + "_" + name)).string();
+}
+
+}  // namespace
+
+FAR_TEST(growth_under_fire) { under_fire<int, int>(scaled(600)); }
+FAR_TEST(growth_under_fire_of_strings) { under_fire<std::string, std::string>(scaled(150)); }
+FAR_TEST(growth_under_fire_of_structures) {
+  under_fire<int, triple, far::quadratic_probing>(scaled(300));
+}
+
+// Who owns a full part may be computing: the others make it grow.
+FAR_TEST(growth_without_the_owner) {
+  far::hash_map<int, int> map(0);
+  far::barrier();
+  int n = scaled(300);
+  if (far::rank() == 0)
+    for (int i = 0; i < n; ++i) CHECK(map.insert(i, i));
+  // All but rank 0 are here at once and call nothing of the map.
+  far::barrier();
+  CHECK_EQ(map.size(), static_cast<std::size_t>(n));
+  CHECK(map.find(n - 1) == n - 1);
+  far::barrier();
+}
+
+// Keys that come and go leave tombstones, which growth drops: the map does not swell for ever.
+FAR_TEST(tombstones_are_dropped) {
+  far::hash_map<int, std::string> map(8);
+  int me = static_cast<int>(far::rank()) * 1000000;
+  int rounds = scaled(400);
+  for (int i = 0; i < rounds; ++i) {
+    CHECK(map.insert(me + i, "some text"));
+    CHECK(map.erase(me + i));
+    if (i % 50 == 0) far::barrier();
+  }
+  far::barrier();
+  auto s = map.statistics();
+  CHECK_EQ(s.entries, 0u);
+  CHECK(s.buckets < static_cast<std::uint64_t>(rounds) * far::nprocs());
+}
+
+// A table that was left is freed: growing and emptying again and again fits a segment.
+FAR_TEST(old_tables_are_freed) {
+  std::size_t most = 0, first = 0;
+  for (int round = 0; round < 20; ++round) {
+    far::hash_map<int, int> map(0);
+    for (int i = 0; i < 200; ++i) map.insert(i * static_cast<int>(far::nprocs()) + static_cast<int>(far::rank()), i);
+    far::barrier();
+    CHECK_EQ(map.size(), std::size_t{200} * far::nprocs());
+    far::barrier();
+    auto where = far::alloc_on<char>(far::rank(), 16);
+    if (round == 4) first = where.offset();
+    most = std::max(most, where.offset());
+    far::dealloc(where);
+  }
+  CHECK(most < first + (std::size_t{1} << 20));
+  far::barrier();
+}
+
+// A map takes all the room there is; then it says so, and everything that went in is still there.
+FAR_TEST(a_full_segment) {
+  struct large {
+    std::uint64_t words[512];
+    bool operator==(const large&) const = default;
+  };
+  far::hash_map<int, large> map(0);
+  // Leaves room for some thousand buckets on each member.
+  std::vector<far::ptr<std::byte>> ballast;
+  for (std::size_t piece = std::size_t{1} << 40; piece >= (std::size_t{1} << 20); piece /= 2)
+    try {
+      while (true) ballast.push_back(far::alloc_on<std::byte>(far::rank(), piece));
+    } catch (const far::allocation_error&) {
+    }
+  far::barrier();
+  int mine = 0;
+  bool full = false;
+  for (; mine < 4000 && !full; ++mine) {
+    large value;
+    for (auto& w : value.words) w = static_cast<std::uint64_t>(mine);
+    try {
+      map.insert(mine * static_cast<int>(far::nprocs()) + static_cast<int>(far::rank()), value);
+    } catch (const far::allocation_error& e) {
+      full = std::string(e.what()).find("no room") != std::string::npos;
+      break;
+    }
+  }
+  CHECK(full);
+  far::barrier();
+  int missing = 0;
+  for (int i = 0; i < mine; ++i) {
+    auto found = map.find(i * static_cast<int>(far::nprocs()) + static_cast<int>(far::rank()));
+    missing += !found || found->words[511] != static_cast<std::uint64_t>(i);
+  }
+  CHECK_EQ(missing, 0);
+  far::barrier();
+  for (auto at : ballast) far::dealloc(at);
+  far::barrier();
+}
+
+FAR_TEST(save_and_load) {
+  std::string path = scratch("map");
+  int n = scaled(200), all = n * static_cast<int>(far::nprocs());
+  {
+    far::hash_map<int, std::string> map(8);
+    for (int i = 0; i < n; ++i) {
+      int key = i * static_cast<int>(far::nprocs()) + static_cast<int>(far::rank());
+      map.insert(key, make<std::string>::of(key));
+    }
+    map.save(path);
+  }
+  {
+    far::hash_map<int, std::string> map(8);
+    map.insert(0, "replaced");
+    far::barrier();
+    map.load(path);
+    CHECK_EQ(map.size(), static_cast<std::size_t>(all));
+    for (int i = 0; i < all; ++i) CHECK(map.find(i) == make<std::string>::of(i));
+    far::barrier();
+    // On fewer ranks.
+    far::team half = far::world().split(far::rank() % 2 == 0 ? 0 : 1);
+    far::hash_map<int, std::string> fewer(8, {.over = half});
+    fewer.load(path);
+    CHECK_EQ(fewer.size(), static_cast<std::size_t>(all));
+    CHECK(fewer.find(all - 1) == make<std::string>::of(all - 1));
+    far::barrier();
+    // An empty one.
+    far::hash_map<int, std::string> none(8);
+    none.save(path);
+    none.load(path);
+    CHECK(none.empty());
+    far::hash_map<int, double> other(8);
+    CHECK_THROWS(other.load(path), "other types");
+    CHECK_THROWS(other.load(path + ".not"), "No such file");
+    CHECK_THROWS(other.save("/no such folder/x"), "No such file");
+    map.save(path);
+    if (far::rank() == 0) std::filesystem::resize_file(path, std::filesystem::file_size(path) - 5);
+    far::barrier();
+    CHECK_THROWS(map.load(path), "cut off");
+    if (far::rank() == 0) std::ofstream(path) << "this is not a map, but a text that is long enough to be read";
+    far::barrier();
+    CHECK_THROWS(map.load(path), "not a saved hash_map");
+  }
+  if (far::rank() == 0) std::filesystem::remove(path);
+  far::barrier();
+}
