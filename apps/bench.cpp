@@ -1,4 +1,5 @@
-// `farside bench core`: the same measurement on each back end that was built.
+// `farside bench core` and `farside bench containers`: the same measurement on each back end that
+// was built.
 
 #include <algorithm>
 #include <cstdio>
@@ -13,10 +14,11 @@ namespace far::app {
 namespace {
 
 constexpr const char* usage =
-    R"(usage: farside bench core [--backend smp|mpi|shmem|all] [-n N] [--json FILE] [options...]
+    R"(usage: farside bench core|containers [--backend smp|mpi|shmem|all] [-n N] [--json FILE] [options...]
 
 Runs the benchmark programs bench_core_smp, bench_core_openmpi, bench_core_mpich and
-bench_core_shmem, those that were built, and prints what each measures.
+bench_core_shmem (or bench_containers_smp and so on), those that were built, and prints what each
+measures, beside its floor.
 
       --backend NAME   only these; all by default
   -n, --ranks N        how many ranks; 2 by default
@@ -58,15 +60,18 @@ bench_options parse(const arguments& words) {
 }
 
 /// Names of the programs that `--backend` stands for.
-arguments programs_of(const std::string& backend) {
-  if (backend == "smp") return {"bench_core_smp"};
-  if (backend == "mpi") return {"bench_core_openmpi", "bench_core_mpich"};
-  if (backend == "openmpi" || backend == "mpich") return {"bench_core_" + backend};
-  if (backend == "shmem") return {"bench_core_shmem"};
-  if (backend == "all")
-    return {"bench_core_smp", "bench_core_openmpi", "bench_core_mpich", "bench_core_shmem"};
-  throw error(usage_error, "--backend " + backend +
-                               ": there is no such back end; it is one of smp, mpi, shmem, all");
+arguments programs_of(const std::string& benchmark, const std::string& backend) {
+  arguments names;
+  auto add = [&](const char* name) { names.push_back("bench_" + benchmark + "_" + name); };
+  bool all = backend == "all";
+  if (all || backend == "smp") add("smp");
+  if (all || backend == "mpi" || backend == "openmpi") add("openmpi");
+  if (all || backend == "mpi" || backend == "mpich") add("mpich");
+  if (all || backend == "shmem") add("shmem");
+  if (names.empty())
+    throw error(usage_error, "--backend " + backend +
+                                 ": there is no such back end; it is one of smp, mpi, shmem, all");
+  return names;
 }
 
 /// The inside of a JSON list, to be joined with others; nothing if the file holds no list.
@@ -85,11 +90,12 @@ int bench_command(const arguments& words) {
     std::fputs(usage, words.empty() ? stderr : stdout);
     return words.empty() ? usage_error : success;
   }
-  if (words[0] != "core")
-    throw error(usage_error, "there is no benchmark '" + words[0] + "'; there is: core");
+  if (words[0] != "core" && words[0] != "containers")
+    throw error(usage_error,
+                "there is no benchmark '" + words[0] + "'; there are: core, containers");
   bench_options options = parse(words);
 
-  arguments names = programs_of(options.backend), found;
+  arguments names = programs_of(words[0], options.backend), found;
   for (const std::string& name : names)
     if (std::string path = find_companion(name); !path.empty()) found.push_back(path);
   if (found.empty())

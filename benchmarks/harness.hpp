@@ -221,7 +221,8 @@ inline std::string backend_name() {
   if (note.starts_with("shmem")) note = "shmem";
   std::string result(note);
 #if defined(FARSIDE_USE_MPI)
-  if (!detail::here().link.coherent()) result += "-rma";
+  if (!detail::here().link.coherent())
+    result += detail::switch_setting("FARSIDE_MPI_STRICT", false) ? "-strict" : "-rma";
 #endif
   if (detail::setting(job::threads_variable)) result += "-threads";
   if (FARSIDE_CHECKED) result += "-checked";

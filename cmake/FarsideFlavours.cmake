@@ -5,7 +5,7 @@
 #   openmpi       mpi with Open MPI        mpich   mpi with MPICH
 #   shmem         shmem with what oshc++ belongs to
 #   sim           all ranks in one process, against an adversary
-#   smp-asan      smp with the address and undefined-behaviour sanitizers
+#   smp-asan      smp with the address and undefined-behaviour sanitizers and FARSIDE_CHECKED=1
 #   smp-tsan      smp with the thread sanitizer: its ranks are always threads
 #   smp-checked   smp with FARSIDE_CHECKED=1
 #   smp-clang     smp compiled by clang++-19
@@ -88,7 +88,7 @@ if(FARSIDE_EXTRA_FLAVOURS AND FARSIDE_BUILD_TESTS AND smp IN_LIST farside_backen
   farside_flavour(smp-checked smp EXTRA FLAGS -O0 DEFINES FARSIDE_CHECKED=1)
   if(NOT FARSIDE_SANITIZE)
     farside_flavour(smp-asan smp EXTRA FLAGS -O0 -fsanitize=address,undefined
-                    -fno-sanitize-recover=all -fno-omit-frame-pointer)
+                    -fno-sanitize-recover=all -fno-omit-frame-pointer DEFINES FARSIDE_CHECKED=1)
     farside_flavour(smp-tsan smp EXTRA FLAGS -O0 -fsanitize=thread -fno-omit-frame-pointer)
   endif()
   if(FARSIDE_CLANG_CXX AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

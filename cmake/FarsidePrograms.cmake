@@ -40,8 +40,13 @@ endforeach()
 set(farside_built_as_smp-threads smp)
 set(farside_built_as_openmpi-rma openmpi)
 set(farside_built_as_mpich-rma mpich)
+set(farside_built_as_openmpi-strict openmpi)
+set(farside_built_as_mpich-strict mpich)
+foreach(flavour openmpi-strict mpich-strict)
+  set(farside_quick_ranks_${flavour} 2)
+endforeach()
 set(farside_all_test_flavours
-    smp smp-threads openmpi openmpi-rma mpich mpich-rma shmem sim
+    smp smp-threads openmpi openmpi-rma openmpi-strict mpich mpich-rma mpich-strict shmem sim
     smp-asan smp-tsan smp-checked smp-clang)
 
 # farside_rank_test(SUITE suite PROGRAM name
@@ -73,6 +78,8 @@ function(farside_rank_test)
     set(environment "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=halt_on_error=1")
     if(flavour MATCHES "-rma$")
       list(APPEND environment FARSIDE_MPI_SHARED=0)
+    elseif(flavour MATCHES "-strict$")
+      list(APPEND environment FARSIDE_MPI_STRICT=1)
     endif()
 
     set(quick ${farside_quick_ranks})

@@ -1,4 +1,5 @@
-// Everything of the library. The parts can be included on their own.
+// Everything of the core. Its parts can be included on their own; containers and algorithms have headers of
+// their own: <farside/containers/hash_map.hpp> and so on.
 #pragma once
 
 #include <farside/core/atomics.hpp>

@@ -23,10 +23,10 @@ std::size_t local_in_use() {
   return c.heap.in_use();
 }
 
-/// What no block has ever used of the region for far::alloc_on: stays if blocks are used again.
-std::size_t untouched() {
+/// Where the memory begins that far::alloc_on has taken: stays if blocks are used again.
+std::size_t bottom() {
   auto& c = far::detail::here();
-  return c.far_heap.untouched(c.link, c.link.rank());
+  return c.far_heap.split().bottom(c.link, c.link.rank());
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ FAR_TEST(released_by_another_rank_and_nothing_is_left) {
   rank_t n = far::nprocs(), me = far::rank();
   far::barrier();
   std::size_t before = local_in_use();
-  std::size_t untouched_then = 0;
+  std::size_t bottom_then = 0;
   for (int round = 0; round < 30; ++round) {
     std::string text(static_cast<std::size_t>(1 + me * 100), static_cast<char>('a' + round % 26));
     auto own = far::all_gather(far::box<std::string>::pack(text));
@@ -84,10 +84,10 @@ FAR_TEST(released_by_another_rank_and_nothing_is_left) {
     own[other].release();
     elsewhere[other].release();
     far::barrier();
-    if (round == 1) untouched_then = untouched();
+    if (round == 1) bottom_then = bottom();
   }
   CHECK_EQ(local_in_use(), before);
-  CHECK_EQ(untouched(), untouched_then);
+  CHECK_EQ(bottom(), bottom_then);
   far::barrier();
 }
 

@@ -56,10 +56,10 @@ std::size_t random_size(std::mt19937_64& random) {
   return 1 + random() % (std::size_t{1} << (random() % 11));
 }
 
-/// Bytes of the region for alloc_on that have never been used.
-std::size_t untouched(far::rank_t rank) {
+/// Where the memory that alloc_on has taken begins.
+std::size_t bottom(far::rank_t rank) {
   auto& c = far::detail::here();
-  return c.far_heap.untouched(c.link, rank);
+  return c.far_heap.split().bottom(c.link, rank);
 }
 
 /// Allocates with `allocate(bytes)` until nothing of at least 4 KiB fits; the message of the last
@@ -156,7 +156,7 @@ FAR_TEST(exhaustion_of_own_memory) {
   std::string message = exhaust([](std::size_t n) { return far::alloc<char>(n); }, taken);
   CHECK(contains(message, "no room for 4096 bytes"));  // what was asked
   CHECK(contains(message, "bytes ("));
-  CHECK(contains(message, "are free in one piece"));                       // what there is
+  CHECK(contains(message, "free in one piece"));                           // what there is
   CHECK(contains(message, "FARSIDE_SEGMENT"));                             // what to do
   CHECK(contains(message, far::detail::text("rank ", far::rank(), ":")));  // and who
   CHECK(!taken.empty());
@@ -176,12 +176,12 @@ FAR_TEST(exhaustion_of_remote_memory) {
     std::string message =
         exhaust([&](std::size_t n) { return far::alloc_on<char>(target, n); }, taken);
     CHECK(contains(message, "no room for 4096 bytes"));
-    CHECK(contains(message, "remote part"));
+    CHECK(contains(message, "far::alloc_on finds at most"));
     CHECK(contains(message, far::detail::text("segment of rank ", target)));
     CHECK(contains(message, "FARSIDE_SEGMENT"));
     CHECK(!taken.empty());
     for (auto p : taken) far::dealloc(p);
-    std::vector<block> again;  // large blocks serve many small ones
+    std::vector<block> again;  // what was freed serves all sizes
     for (std::uint64_t i = 0; i < 500; ++i) {
       std::size_t bytes = 1 + i * 7;
       auto p = far::alloc_on<unsigned char>(target, bytes);
@@ -284,11 +284,11 @@ FAR_TEST(remote_memory_is_used_again) {
   };
   churn(3);
   far::barrier();
-  std::size_t before = untouched(target);
+  std::size_t before = bottom(target);
   far::barrier();
   churn(40);
   far::barrier();
-  std::size_t used = before - untouched(target);
+  std::size_t used = before - bottom(target);
   // All ranks together hold at most one set of blocks each at any time.
   std::size_t one_set = 64 + 64 + 128 + 640;
   CHECK(used <= one_set * far::nprocs());

@@ -2,11 +2,11 @@
 #include "harness.hpp"
 #include "map_types.hpp"
 
+#include <unistd.h>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <unistd.h>
 
 namespace {
 
@@ -14,8 +14,8 @@ using namespace map_types;
 
 int scaled(int n) { return far::nprocs() > 8 ? n / 8 + 1 : n; }
 
-/// Everybody inserts keys of its own, reads those of others, and counts on common ones, from a map of 8
-/// buckets a member on.
+/// Everybody inserts keys of its own, reads those of others, and counts on common ones, from a map
+/// of 8 buckets a member on.
 template <class K, class V, class Probing = far::linear_probing>
 void under_fire(int keys) {
   far::hash_map<K, V, far::hash<K>, Probing> map(0);
@@ -27,7 +27,8 @@ void under_fire(int keys) {
     int mine = i * all + me;
     wrong += !map.insert(make<K>::of(mine), make<V>::of(mine % 1000));
     counts.accumulate(i % 37, 1);
-    // Its own earlier keys are there for good; those of others have the right value, or are not there.
+    // Its own earlier keys are there for good; those of others have the right value, or are not
+    // there.
     int old = static_cast<int>(random() % static_cast<unsigned>(i + 1)) * all + me;
     auto found = map.find(make<K>::of(old));
     wrong += !found || *found != make<V>::of(old % 1000);
@@ -103,7 +104,8 @@ FAR_TEST(old_tables_are_freed) {
   std::size_t most = 0, first = 0;
   for (int round = 0; round < 20; ++round) {
     far::hash_map<int, int> map(0);
-    for (int i = 0; i < 200; ++i) map.insert(i * static_cast<int>(far::nprocs()) + static_cast<int>(far::rank()), i);
+    for (int i = 0; i < 200; ++i)
+      map.insert(i * static_cast<int>(far::nprocs()) + static_cast<int>(far::rank()), i);
     far::barrier();
     CHECK_EQ(map.size(), std::size_t{200} * far::nprocs());
     far::barrier();
@@ -125,8 +127,7 @@ FAR_TEST(a_full_segment) {
   far::hash_map<int, large> map(0);
   // Leaves room for some thousand buckets on each member.
   std::vector<far::ptr<std::byte>> ballast;
-  for (std::size_t piece = std::size_t{1} << 40; piece >= (std::size_t{1} << 20); piece /= 2)
-    try {
+  for (std::size_t piece = std::size_t{1} << 40; piece >= (std::size_t{1} << 20); piece /= 2) try {
       while (true) ballast.push_back(far::alloc_on<std::byte>(far::rank(), piece));
     } catch (const far::allocation_error&) {
     }
@@ -195,7 +196,8 @@ FAR_TEST(save_and_load) {
     if (far::rank() == 0) std::filesystem::resize_file(path, std::filesystem::file_size(path) - 5);
     far::barrier();
     CHECK_THROWS(map.load(path), "cut off");
-    if (far::rank() == 0) std::ofstream(path) << "this is not a map, but a text that is long enough to be read";
+    if (far::rank() == 0)
+      std::ofstream(path) << "this is not a map, but a text that is long enough to be read";
     far::barrier();
     CHECK_THROWS(map.load(path), "not a saved hash_map");
   }

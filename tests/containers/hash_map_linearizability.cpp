@@ -1,5 +1,5 @@
-// hash_map: every history of overlapping operations can be explained by some order of them, also while
-// the map grows, and with keys that come and go.
+// hash_map: every history of overlapping operations can be explained by some order of them, also
+// while the map grows, and with keys that come and go.
 #include "histories.hpp"
 #include "map_types.hpp"
 
@@ -31,7 +31,8 @@ struct as_number<std::string> {
   }
 };
 
-/// What one rank does in one history: some operations on few keys, and others that make the map grow.
+/// What one rank does in one history: some operations on few keys, and others that make the map
+/// grow.
 template <class K, class V, class Map, class Log, class Random>
 void act(Map& map, Log& log, Random& random, int operations, bool fill) {
   using number = as_number<V>;
@@ -42,10 +43,16 @@ void act(Map& map, Log& log, Random& random, int operations, bool fill) {
     histories::linger later(random);
     switch (random() % (fill ? 6 : 5)) {
       case 0:
-        log.run(spec::insert(k, v), [&] { later(); return map.insert(key, value); });
+        log.run(spec::insert(k, v), [&] {
+          later();
+          return map.insert(key, value);
+        });
         break;
       case 1:
-        log.run(spec::insert_or_assign(k, v), [&] { later(); return map.insert_or_assign(key, value); });
+        log.run(spec::insert_or_assign(k, v), [&] {
+          later();
+          return map.insert_or_assign(key, value);
+        });
         break;
       case 2:
         log.run(spec::find(k), [&]() -> std::optional<std::uint64_t> {
@@ -56,7 +63,10 @@ void act(Map& map, Log& log, Random& random, int operations, bool fill) {
         });
         break;
       case 3:
-        log.run(spec::erase(k), [&] { later(); return map.erase(key); });
+        log.run(spec::erase(k), [&] {
+          later();
+          return map.erase(key);
+        });
         break;
       case 4:
         log.run(spec::fetch_add(k, v), [&] {
@@ -75,9 +85,8 @@ void act(Map& map, Log& log, Random& random, int operations, bool fill) {
       default: {
         // Others, each once, so that tables fill up: part of the history, but nobody contends.
         std::uint64_t other = 100 + random() % 100000;
-        log.run(spec::insert(other, v), [&] {
-          return map.insert(make<K>::of(static_cast<int>(other)), value);
-        });
+        log.run(spec::insert(other, v),
+                [&] { return map.insert(make<K>::of(static_cast<int>(other)), value); });
       }
     }
   }
@@ -92,8 +101,7 @@ void check_histories(const char* name, int wanted, bool fill) {
     far::hash_map<K, V, Hash> map(0);
     for (int k = 0; fill && k < 5; ++k)  // nearly as many as make it grow
       map.insert(make<K>::of(200000 + static_cast<int>(random() % 100000)), as_number<V>::pack(1));
-    histories::one<spec>(all,
-                         [&](auto& log) { act<K, V>(map, log, random, per_rank, fill); });
+    histories::one<spec>(all, [&](auto& log) { act<K, V>(map, log, random, per_rank, fill); });
   }
   all.print(name);
 }

@@ -4,8 +4,8 @@
 #include "harness.hpp"
 #include "linearizability/linearizability.hpp"
 
-#include <chrono>
 #include <sched.h>
+#include <chrono>
 #include <string>
 
 namespace histories {
@@ -21,8 +21,8 @@ inline std::uint64_t now() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-/// Between the invocation of an operation and its first step, every other time, the rank lets others
-/// run: on few cores operations would hardly overlap otherwise.
+/// Between the invocation of an operation and its first step, every other time, the rank lets
+/// others run: on few cores operations would hardly overlap otherwise.
 class linger {
  public:
   template <class Random>

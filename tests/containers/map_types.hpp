@@ -49,7 +49,9 @@ struct make<T> {
 };
 template <>
 struct make<std::string> {
-  static std::string of(int i) { return std::string(static_cast<std::size_t>(i) % 40, 'x') + std::to_string(i); }
+  static std::string of(int i) {
+    return std::string(static_cast<std::size_t>(i) % 40, 'x') + std::to_string(i);
+  }
 };
 template <>
 struct make<date> {
@@ -61,7 +63,9 @@ struct make<date> {
 };
 template <>
 struct make<record> {
-  static record of(int i) { return {std::to_string(i), std::vector<int>(static_cast<std::size_t>(i) % 7, i)}; }
+  static record of(int i) {
+    return {std::to_string(i), std::vector<int>(static_cast<std::size_t>(i) % 7, i)};
+  }
 };
 template <>
 struct make<triple> {

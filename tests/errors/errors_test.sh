@@ -85,10 +85,10 @@ expect "makes its far::runtime in main" "far::run(argc, argv" -- "${run2[@]}" --
 expect "makes its far::runtime in main" -- env FARSIDE_THREADS=2 "$program" in-main
 
 # --- memory --------------------------------------------------------------------------------------
-expect "no room for 8796093022208 bytes (8.0 TiB) in the local part" "FARSIDE_SEGMENT" "--segment" -- "${run2[@]}" "$program" alloc-too-much
-expect "no room for 65536 bytes (64.0 KiB) in the local part of the segment of rank" "of a segment of 4.0 MiB" -- env FARSIDE_SEGMENT=4M "${run2[@]}" "$program" alloc-bit-by-bit
-expect "no room for 8796093022208 bytes (8.0 TiB) in the remote part of the segment of rank 0" -- "${run2[@]}" "$program" alloc-on-too-much
-expect "no room for 65536 bytes (64.0 KiB) in the remote part of the segment of rank 0" "of a segment of 4.0 MiB" -- "${run3[@]}" --segment 4M "$program" alloc-on-bit-by-bit
+expect "no room for 8796093022208 bytes (8.0 TiB) in the segment of rank" "far::alloc finds at most" "FARSIDE_SEGMENT" "--segment" -- "${run2[@]}" "$program" alloc-too-much
+expect "no room for 65536 bytes (64.0 KiB) in the segment of rank" "far::alloc finds at most" "of a segment of 4.0 MiB" -- env FARSIDE_SEGMENT=4M "${run2[@]}" "$program" alloc-bit-by-bit
+expect "no room for 8796093022208 bytes (8.0 TiB) in the segment of rank 0: far::alloc_on finds at most" -- "${run2[@]}" "$program" alloc-on-too-much
+expect "no room for 65536 bytes (64.0 KiB) in the segment of rank 0: far::alloc_on finds at most" "of a segment of 4.0 MiB" -- "${run3[@]}" --segment 4M "$program" alloc-on-bit-by-bit
 expect "alloc_on(2): there are only 2 ranks, 0 to 1" -- "${run2[@]}" "$program" alloc-on-bad-rank
 expect "dealloc(" "no allocation begins there" "freed already" -- "${run1[@]}" "$program" dealloc-twice
 expect "dealloc(0:0x" "no allocation begins there" "freed already" -- "${run2[@]}" "$program" dealloc-twice-remote

@@ -129,6 +129,55 @@ FAR_TEST(allocation) {
   far::barrier();
 }
 
+// Threads of all ranks allocate in segments that are nearly full, in both ways: some are refused,
+// none gets what another one has, and nothing is lost.
+FAR_TEST(full_segments) {
+  auto& c = far::detail::here();
+  far::rank_t me = far::rank(), next = (me + 1) % far::nprocs();
+  auto untouched = [&] { return c.far_heap.split().untouched(c.link, me); };
+  constexpr std::size_t left = 1 << 18;
+  auto most = far::alloc<char>(untouched() - left);
+  CHECK(untouched() <= left);
+  far::barrier();
+  std::atomic<long> refused = 0;
+  on_threads([&](unsigned thread) {
+    std::mt19937_64 random(global(thread));
+    std::vector<std::pair<far::ptr<std::uint64_t>, std::size_t>> live;
+    auto drop = [&](std::size_t i) {
+      auto [at, n] = live[i];
+      auto values = far::get(at, n);
+      CHECK(std::ranges::count(values, at.raw() + thread) == static_cast<std::ptrdiff_t>(n));
+      far::dealloc(at);
+      live[i] = live.back();
+      live.pop_back();
+    };
+    for (int step = 0; step < 300; ++step) {
+      if (!live.empty() && random() % 9 < 4) {
+        drop(random() % live.size());
+        continue;
+      }
+      std::size_t n = 1 + random() % (std::size_t{1} << random() % 14);
+      try {
+        auto at = random() % 2 == 0
+                      ? far::alloc<std::uint64_t>(n)
+                      : far::alloc_on<std::uint64_t>(random() % 2 == 0 ? me : next, n);
+        std::vector<std::uint64_t> values(n, at.raw() + thread);
+        far::put(at, values.data(), n);
+        live.emplace_back(at, n);
+      } catch (const far::allocation_error&) {
+        ++refused;
+      }
+    }
+    while (!live.empty()) drop(live.size() - 1);
+  });
+  CHECK(refused > 0);
+  far::barrier();
+  far::dealloc(far::alloc<char>());           // takes back what others have freed
+  auto rest = far::alloc<char>(left - 8192);  // all of it in one piece again
+  far::dealloc(rest);
+  far::dealloc(most);
+}
+
 // Memory of a rank, freed by threads of another one while its own threads allocate.
 FAR_TEST(others_free_while_owners_allocate) {
   constexpr std::size_t each = 60;

@@ -73,6 +73,51 @@ void small_cases() {
   CHECK(!heap.allocate(~std::size_t{0} - 64, 16));
 }
 
+/// Grown by what it lacks, a block fits, just so; what is free at the end can be cut off.
+void grow_and_shrink() {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    local_heap heap(4160, 4160);
+    CHECK(heap.size() == 0 && heap.free_at_end() == 0 && !heap.allocate(1, 1));
+    oracle books{4160, 4160, {}};
+    for (int step = 0; step < 30; ++step) {
+      std::size_t bytes = random() % 300, alignment = std::size_t{1} << random() % 9;
+      auto at = heap.allocate(bytes, alignment);
+      if (!at) {
+        std::size_t more = heap.shortage(bytes, alignment);
+        CHECK(more > 0 && more % local_heap::unit == 0);
+        heap.extend(more - local_heap::unit);
+        CHECK(!heap.allocate(bytes, alignment) &&
+              heap.shortage(bytes, alignment) == local_heap::unit);
+        heap.extend(local_heap::unit);
+        books.end += more;
+        at = heap.allocate(bytes, alignment);
+        CHECK(at);
+      }
+      books.add(*at, bytes, alignment);
+      if (step % 3 == 2) {
+        auto victim = std::next(books.blocks.begin(),
+                                static_cast<std::ptrdiff_t>(random() % books.blocks.size()));
+        CHECK(heap.deallocate(victim->first));
+        books.blocks.erase(victim);
+      }
+      auto [last, size] = *books.blocks.rbegin();
+      CHECK(heap.free_at_end() == books.end - last - size);
+      if (step % 5 == 4) {
+        std::size_t less = heap.free_at_end() / 2 / local_heap::unit * local_heap::unit;
+        heap.shrink(less);
+        books.end -= less;
+      }
+      CHECK(heap.size() == books.end - books.begin);
+      CHECK(heap.total_free() + heap.in_use() == heap.size());
+    }
+    for (auto [at, size] : books.blocks) CHECK(heap.deallocate(at));
+    CHECK(heap.free_at_end() == heap.size());
+    heap.shrink(heap.size());
+    CHECK(heap.size() == 0 && !heap.allocate(1, 1));
+  }
+}
+
 void random_run(unsigned seed) {
   std::mt19937 random(seed);
   std::size_t begin = 64 * (random() % 100), size = 4096 + 64 * (random() % 4096);
@@ -112,6 +157,7 @@ void random_run(unsigned seed) {
 
 int main() {
   small_cases();
+  grow_and_shrink();
   for (unsigned seed = 1; seed <= 20; ++seed) random_run(seed);
   return verdict("local_heap");
 }

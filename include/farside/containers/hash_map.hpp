@@ -1,5 +1,5 @@
-// far::hash_map<K, V>: a hash table over all members of a team. Every rank reads and changes it, at any
-// time, without the help of those who hold its parts; it grows by itself.
+// far::hash_map<K, V>: a hash table over all members of a team. Every rank reads and changes it, at
+// any time, without the help of those who hold its parts; it grows by itself.
 //
 //   far::hash_map<std::string, int> ages(1000);      // collective
 //   ages.insert("Ada", 36);                          // one-sided, like all below
@@ -7,10 +7,10 @@
 //   ages.accumulate("Ada", 1);                       // atomic create-or-add
 //   ages["Ada"] = 37;
 //
-// Keys and values are of any serializable type; what is of fixed length is stored in place. Every operation
-// takes effect at one moment between its call and its return (it is linearizable), also while the
-// map grows. Costs in gets R, puts W, atomics A, and round trips waited for, are those of docs/costs.md;
-// docs/protocols/hash_map.md says how it works and why it is right.
+// Keys and values are of any serializable type; what is of fixed length is stored in place. Every
+// operation takes effect at one moment between its call and its return (it is linearizable), also
+// while the map grows. Costs in gets R, puts W, atomics A, and round trips waited for, are those of
+// docs/costs.md; docs/protocols/hash_map.md says how it works and why it is right.
 #pragma once
 
 #include <farside/core/future.hpp>
@@ -33,11 +33,11 @@ namespace far::inline FARSIDE_BACKEND {
 /// How full a map is, and how evenly; see hash_map::statistics.
 struct hash_map_statistics {
   std::uint64_t entries = 0;
-  std::uint64_t erased = 0;   ///< buckets whose key was erased; the next growth drops them
+  std::uint64_t erased = 0;  ///< buckets whose key was erased; the next growth drops them
   std::uint64_t buckets = 0;
-  std::uint64_t bytes = 0;    ///< of tables, without what variable-length keys and values take
-  double load_factor = 0;     ///< (entries + erased) / buckets
-  double mean_probes = 0;     ///< buckets looked at to find an entry
+  std::uint64_t bytes = 0;  ///< of tables, without what variable-length keys and values take
+  double load_factor = 0;   ///< (entries + erased) / buckets
+  double mean_probes = 0;   ///< buckets looked at to find an entry
   std::uint64_t most_probes = 0;
   std::uint64_t fewest_entries = 0;  ///< on a member
   std::uint64_t most_entries = 0;
@@ -68,28 +68,28 @@ class hash_map {
 
   // --- one key -----------------------------------------------------------------------------------
 
-  /// Adds an entry if the key has none; the old value stays if it has. Returns whether it was added.
-  /// A + W and 2 waits if the key's home bucket is free, else one more A and R. One-sided; complete on
-  /// return, here and there.
-  bool insert(const K& key, const V& value, promise with = promise::everything) {
+  /// Adds an entry if the key has none; the old value stays if it has. Returns whether it was
+  /// added. A + W and 2 waits if the key's home bucket is free, else one more A and R. One-sided;
+  /// complete on return, here and there.
+  FARSIDE_HOT bool insert(const K& key, const V& value, promise with = promise::everything) {
     engine& e = enter(promise::insert, "insert", key, with);
     return e.update(key, e.place_of(key), detail::map::keep<V>{value}, with).created;
   }
 
-  /// Adds an entry, or replaces its value. Returns whether it was added. R + A + W, 3 waits; R + A and 2
-  /// waits if V is an integer and the key is there.
+  /// Adds an entry, or replaces its value. Returns whether it was added. R + A + W, 3 waits; R + A
+  /// and 2 waits if V is an integer and the key is there.
   bool insert_or_assign(const K& key, const V& value, promise with = promise::everything) {
     engine& e = enter(promise::modify, "insert_or_assign", key, with);
     return e.update(key, e.place_of(key), detail::map::replace<V>{value}, with).created;
   }
 
-  /// The value of a key, if it has one. R, 1 wait, whatever runs at the same time; one R more for keys
-  /// or values of variable length.
-  std::optional<V> find(const K& key, promise with = promise::everything) const {
+  /// The value of a key, if it has one. R, 1 wait, whatever runs at the same time; one R more for
+  /// keys or values of variable length.
+  FARSIDE_HOT std::optional<V> find(const K& key, promise with = promise::everything) const {
     engine& e = enter(promise::find, "find", key, with);
     return e.find(key, e.place_of(key), with);
   }
-  bool contains(const K& key, promise with = promise::everything) const {
+  FARSIDE_HOT bool contains(const K& key, promise with = promise::everything) const {
     return find(key, with).has_value();
   }
 
@@ -99,20 +99,20 @@ class hash_map {
     return e.erase(key, e.place_of(key), with);
   }
 
-  /// Replaces the value v of a key by op(v, value), or adds the entry if there is none, as one step.
-  /// Returns what was there before. Adding integers to a key that this rank has added to before: A, 1 wait;
-  /// the first time R + A, 2 waits. Else R + A + W, 3 waits. `op` may not communicate, and may be called
-  /// more than once.
+  /// Replaces the value v of a key by op(v, value), or adds the entry if there is none, as one
+  /// step. Returns what was there before. Adding integers to a key that this rank has added to
+  /// before: A, 1 wait; the first time R + A, 2 waits. Else R + A + W, 3 waits. `op` may not
+  /// communicate, and may be called more than once.
   template <class Op = std::plus<>>
-  std::optional<V> accumulate(const K& key, const V& value, Op op = {},
-                              promise with = promise::everything) {
+  FARSIDE_HOT std::optional<V> accumulate(const K& key, const V& value, Op op = {},
+                                          promise with = promise::everything) {
     engine& e = enter(promise::modify, "accumulate", key, with);
     return e.update(key, e.place_of(key), detail::map::combine<V, Op>{value, op}, with).old;
   }
 
-  /// Calls `change(value)` on the value of a key, of V() if it has none, and stores the result, as one
-  /// step. Returns the new value. `change` may not communicate, and may be called more than once. R + A + W,
-  /// 3 waits.
+  /// Calls `change(value)` on the value of a key, of V() if it has none, and stores the result, as
+  /// one step. Returns the new value. `change` may not communicate, and may be called more than
+  /// once. R + A + W, 3 waits.
   template <class F>
     requires std::invocable<F&, V&>
   V modify(const K& key, F change, promise with = promise::everything) {
@@ -148,7 +148,8 @@ class hash_map {
   };
   reference operator[](const K& key) { return reference(*this, key); }
 
-  // --- one key, not waited for ---------------------------------------------------------------------
+  // --- one key, not waited for
+  // ---------------------------------------------------------------------
 
   /// Like the operations above; the first round trip is in flight on return, and the operation is
   /// complete when its future is ready. The map must live until then.
@@ -164,10 +165,11 @@ class hash_map {
     requires std::invocable<F&, V&>
   future<V> async_modify(const K& key, F change, promise with = promise::everything);
 
-  // --- many keys -----------------------------------------------------------------------------------
+  // --- many keys
+  // -----------------------------------------------------------------------------------
 
-  /// The same for many keys, with many of them in flight together; results are in the order of the keys.
-  /// Each takes effect at a moment of its own.
+  /// The same for many keys, with many of them in flight together; results are in the order of the
+  /// keys. Each takes effect at a moment of its own.
   std::vector<std::optional<V>> find(std::span<const K> keys,
                                      promise with = promise::everything) const;
   std::vector<bool> contains(std::span<const K> keys, promise with = promise::everything) const;
@@ -181,10 +183,11 @@ class hash_map {
   void accumulate(std::span<const value_type> entries, Op op = {},
                   promise with = promise::everything);
 
-  // --- the whole -----------------------------------------------------------------------------------
+  // --- the whole
+  // -----------------------------------------------------------------------------------
 
-  /// How many entries there are: what each rank had added and not erased when it last came to a barrier,
-  /// and what this rank has by now. Exact after a barrier. One R for each member, 1 wait.
+  /// How many entries there are: what each rank had added and not erased when it last came to a
+  /// barrier, and what this rank has by now. Exact after a barrier. One R for each member, 1 wait.
   std::size_t size() const { return state_->tables.total_size(); }
   bool empty() const { return size() == 0; }
 
@@ -202,11 +205,11 @@ class hash_map {
     return {iterator(*state_, state_->members.rank(), state_->members.size())};
   }
 
-  /// Collective: writes all entries to a file, or throws on all ranks and leaves a file of that name as
-  /// it was.
+  /// Collective: writes all entries to a file, or throws on all ranks and leaves a file of that
+  /// name as it was.
   void save(const std::string& path) const;
-  /// Collective: adds the entries of a file that a map of the same types has saved, on any number of
-  /// ranks; values that are there already are replaced.
+  /// Collective: adds the entries of a file that a map of the same types has saved, on any number
+  /// of ranks; values that are there already are replaced.
   void load(const std::string& path);
 
   /// Collective.
@@ -223,7 +226,7 @@ class hash_map {
   engine& implementation() const { return *state_; }
 
  private:
-  engine& enter(promise kind, const char* name, const K& key, promise with) const {
+  FARSIDE_HOT engine& enter(promise kind, const char* name, const K& key, promise with) const {
     engine& e = *state_;
     if constexpr (FARSIDE_CHECKED) {
       detail::silence::check();

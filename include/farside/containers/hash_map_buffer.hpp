@@ -1,14 +1,14 @@
-// far::hash_map_buffer: changes to a hash map that are gathered, combined by key, and sent to the owners in
-// large messages, which apply them. For many changes whose results nobody waits for: counting, building
-// a table.
+// far::hash_map_buffer: changes to a hash map that are gathered, combined by key, and sent to the
+// owners in large messages, which apply them. For many changes whose results nobody waits for:
+// counting, building a table.
 //
 //   far::hash_map<std::string, int> counts(1 << 20);
 //   far::hash_map_buffer buffer(counts);
 //   for (const auto& word : words) buffer.accumulate(word, 1);
 //   buffer.flush();                                    // collective: all of them are in the map
 //
-// Changes of one rank to one key take effect in the order in which they were made; those of different ranks
-// in any order. A change has taken effect when flush returns, perhaps earlier.
+// Changes of one rank to one key take effect in the order in which they were made; those of
+// different ranks in any order. A change has taken effect when flush returns, perhaps earlier.
 #pragma once
 
 #include <farside/algorithms/exchange.hpp>
@@ -35,8 +35,8 @@ class hash_map_buffer {
     std::size_t message_bytes = 0;  ///< of the exchange; 0: its measured default
     /// How many keys wait to be combined with another of the same key; 0: none. A power of two.
     std::size_t combining = std::size_t{1} << 13;
-    /// What else may be done to the map between the first change and the end of flush. promise::local,
-    /// nothing: owners then change their parts without atomics.
+    /// What else may be done to the map between the first change and the end of flush.
+    /// promise::local, nothing: owners then change their parts without atomics.
     promise alongside = promise::everything;
   };
 
@@ -124,7 +124,8 @@ class hash_map_buffer {
     exchange_->send(to, item(key, value, kind), [this](auto items) { apply(items); });
   }
 
-  /// The owner's part: changes its own buckets, many of which are on their way to the cache together.
+  /// The owner's part: changes its own buckets, many of which are on their way to the cache
+  /// together.
   template <class Items>
   void apply(Items items) {
     engine& e = map_->implementation();
@@ -132,7 +133,8 @@ class hash_map_buffer {
     promise with = alone ? promise::local : promise::everything;
     std::span<const item> all(items.data(), items.size());
     detail::map::with_windows(
-        e, all.size(), promise::local, [&](std::size_t i) -> const key_type& { return std::get<0>(all[i]); },
+        e, all.size(), promise::local,
+        [&](std::size_t i) -> const key_type& { return std::get<0>(all[i]); },
         [&](std::size_t i, const auto& p, auto*) {
           const auto& [key, value, kind] = all[i];
           switch (kind) {

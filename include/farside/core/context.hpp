@@ -233,8 +233,8 @@ template <class B>
   requires(B::async_progress())
 inline constexpr bool never_waits<B> = true;
 
-/// Checked builds: as long as it lives, this thread may not communicate, as what is done may be done
-/// again. Says where that is.
+/// Checked builds: as long as it lives, this thread may not communicate, as what is done may be
+/// done again. Says where that is.
 class silence {
  public:
   explicit silence([[maybe_unused]] const char* inside) {

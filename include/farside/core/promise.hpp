@@ -20,10 +20,10 @@ namespace far::inline FARSIDE_BACKEND {
 
 enum class promise : std::uint32_t {
   nothing = 0,
-  find = 1,     ///< find, contains, reading elements
-  insert = 2,   ///< insert
-  modify = 4,   ///< insert_or_assign, modify, accumulate, writing elements
-  erase = 8,    ///< erase
+  find = 1,    ///< find, contains, reading elements
+  insert = 2,  ///< insert
+  modify = 4,  ///< insert_or_assign, modify, accumulate, writing elements
+  erase = 8,   ///< erase
   push = 16,
   pop = 32,
   local = 64,  ///< only by the rank that the element or the structure lives on

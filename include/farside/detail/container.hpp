@@ -56,9 +56,9 @@ struct shared_state : container_state {
   struct ender {
     void operator()(shared_state* state) const {
       std::unique_ptr<shared_state> owned(state);
-      if (state->where == nullptr) return;                          // its memory has gone
-      if (std::uncaught_exceptions() > state->unwinding) return;    // nobody may answer any more
-      synchronize(*state->where, state->members.members());         // nobody uses it any more
+      if (state->where == nullptr) return;                        // its memory has gone
+      if (std::uncaught_exceptions() > state->unwinding) return;  // nobody may answer any more
+      synchronize(*state->where, state->members.members());       // nobody uses it any more
       state->release();
       synchronize(*state->where, state->members.members());
     }
@@ -92,9 +92,10 @@ class container_handle {
   [[noreturn, gnu::cold, gnu::noinline]] static void raise_gone(const shared_state* state) {
     if (state == nullptr)
       raise("a container was used that holds nothing: it was moved from, or never constructed.");
-    raise(state->kind_name, " '", state->label,
-          "' was used after its far::runtime had ended. Containers live inside the runtime: declare "
-          "them after it, in the same or an inner scope.");
+    raise(
+        state->kind_name, " '", state->label,
+        "' was used after its far::runtime had ended. Containers live inside the runtime: declare "
+        "them after it, in the same or an inner scope.");
   }
 
   std::unique_ptr<shared_state, shared_state::ender> state_;

@@ -9,8 +9,8 @@ namespace far::inline FARSIDE_BACKEND::detail {
 struct container_state {
   virtual ~container_state() = default;
 
-  /// Called on each member at the beginning of each barrier of the container's team: what it puts is
-  /// complete when the barrier ends.
+  /// Called on each member at the beginning of each barrier of the container's team: what it puts
+  /// is complete when the barrier ends.
   virtual void before_barrier() {}
 
   /// Called on each member at the end of each barrier of the container's team, before it returns:

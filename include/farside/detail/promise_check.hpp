@@ -1,15 +1,15 @@
 // Checked builds: are promises kept? Two operations overlap if no barrier of the team lies between
-// them, so each rank publishes, for the time between two barriers (an epoch), which operations it has
-// made and what they were promised, and looks at what the others have published.
+// them, so each rank publishes, for the time between two barriers (an epoch), which operations it
+// has made and what they were promised, and looks at what the others have published.
 //
 //   record of a rank, in its own segment:   | kind 0 | kind 1 | ... | kind 6 |
 //   of each kind of operation:              | {epoch, promised} | key, as text ... |
 //
 // A rank publishes an operation only if it is the first of its kind in the epoch, or promises less
-// than those before it: what follows changes nothing. It writes the text, flushes, writes the word by
-// an atomic, flushes, and only then reads the others' words. Of two ranks that break each other's
-// promise, whichever reads last has published before (store buffering, docs/memory_model.md), so
-// one of the two sees the other.
+// than those before it: what follows changes nothing. It writes the text, flushes, writes the word
+// by an atomic, flushes, and only then reads the others' words. Of two ranks that break each
+// other's promise, whichever reads last has published before (store buffering,
+// docs/memory_model.md), so one of the two sees the other.
 #pragma once
 
 #include <farside/core/promise.hpp>
@@ -41,8 +41,8 @@ class promise_check {
     published_.fill({});
   }
 
-  /// One operation of `kind`, which may run together with `promised` only. `subject()` is the text of
-  /// its key or element.
+  /// One operation of `kind`, which may run together with `promised` only. `subject()` is the text
+  /// of its key or element.
   template <class Subject>
   void check(promise kind, const char* name, promise promised, Subject subject) {
     unsigned index = static_cast<unsigned>(std::countr_zero(static_cast<std::uint32_t>(kind)));
@@ -110,12 +110,13 @@ class promise_check {
   [[noreturn]] void report(rank_t member, unsigned other, promise theirs, const char* name,
                            promise promised, const std::string& key) {
     record entry = get(all_[member] + other);
-    raise("a promise was broken on ", of_.kind_name, " '", of_.label, "': ", name, "(", key,
-          ") on rank ", of_.members.world_rank(of_.members.rank()),
-          ", which may run at the same time as ", promised, ", and ", std::string(entry.name), "(",
-          std::string(entry.key), ") on rank ", of_.members.world_rank(member),
-          ", which may run at the same time as ", theirs,
-          ", have no barrier of the team between them. Promise less, or put a barrier between them.");
+    raise(
+        "a promise was broken on ", of_.kind_name, " '", of_.label, "': ", name, "(", key,
+        ") on rank ", of_.members.world_rank(of_.members.rank()),
+        ", which may run at the same time as ", promised, ", and ", std::string(entry.name), "(",
+        std::string(entry.key), ") on rank ", of_.members.world_rank(member),
+        ", which may run at the same time as ", theirs,
+        ", have no barrier of the team between them. Promise less, or put a barrier between them.");
   }
 
   shared_state& of_;

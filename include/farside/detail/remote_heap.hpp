@@ -1,101 +1,169 @@
-// The allocator of a region that any rank may allocate from, by far atomics alone: the owner's
-// CPU takes no part. Blocks come in size classes, four to each doubling.
+// The allocator of far::alloc_on: any rank allocates and frees in any rank's segment, by far
+// atomics alone; the owner's CPU takes no part.
 //
-//   region:  | top | free list of class 0 | class 1 | ... | block | block | ... | untouched |
-//   block:   | next (8 bytes) | class (8 bytes) | payload, aligned to 16 ... |
+//   region:  | words of the heaps | far::alloc, up ... untouched ... down, far::alloc_on |
+//   words:   | boundary | lock | head of the free list of class 0 | class 1 | ... |
+//   block:   | link (8 bytes) | mark (8 bytes) | payload, aligned to 16 ... |
 //
-// `top` is where the untouched part begins, moved by compare-and-swap. A free list is a stack of
-// blocks; its head is {tag : 24, block / 16 : 40}. The tag counts every change of the head, so
-// that a pop whose `next` is stale fails its compare-and-swap (ABA). `next` and `class` are
-// touched by atomics only, never by puts, so that no put races an atomic on a word.
+// A free list is a stack of blocks of one class (size_classes.hpp); its head is
+// {tag : 24, block / 16 : 40}. The link of a free block is {size beyond the class's, in granules :
+// 24, next block / 16 : 40}. The mark of an allocated block is {'far' : 24, size / 16 : 40}, of a
+// free one 0. All of these are written by atomics only.
+//
+//                 fresh                      pushed
+//   untouched  ---------->  in one's hands  -------->  on a free list
+//              <----------                  <--------
+//              the lowest                    popped
+//
+// One's hands are a user's, or those of a call in the midst of its work, which may cut and join
+// what it has there. Invariant: every block is in one of the three places, and every byte above the
+// bottom (boundary.hpp) belongs to one block.
+//
+// The tag counts every change of the head, so that a pop whose link is stale fails its
+// compare-and-swap (ABA). Such a link is read from a block that another rank has popped, and may be
+// anything, even what a user now writes there: it is read by a get, which may overlap that, and
+// what it was does not matter. A link that counts was written, by an atomic, before the head named
+// its block, and stays until the head changes.
 //
 //   allocate:    1 atomic load of the head, then
-//                pop:    1 atomic load of `next`, 1 compare-and-swap (repeated under contention)
-//                fresh:  1 atomic load and 1 compare-and-swap of `top`
-//                and 1 swap to write the class
-//   deallocate:  1 swap of the class, 1 load of the head, 1 swap of `next`, 1 compare-and-swap
+//                pop:    1 get of the link, 1 compare-and-swap (repeated under contention)
+//                fresh:  1 atomic load and 1 compare-and-swap of the boundary
+//                and 1 swap to write the mark.
+//                From 64 KiB on, if the first free block of the class is too small: 5
+//   deallocate:  1 swap of the mark, 1 load of the head, 1 swap of the link, 1 compare-and-swap.
+//                From 64 KiB on: 1 swap, 1 load of the boundary, and 1 compare-and-swap if the
+//                block is the lowest, which makes it untouched, or else the last three as well: 5
 //
-// When nothing is untouched any more, a block of a larger class is cut: what is left of it goes to
-// the lists of the largest classes that fit, 1 atomic load, 1 swap and 1 compare-and-swap a piece.
-// Blocks are never joined again.
-//
-// Invariant: a block is in at most one of: a free list, a user's hands, the untouched part.
+// When nothing is untouched any more, one rank at a time, under the segment's lock, looks further:
+// 1 get of all heads (or 1 atomic load each, without racy_get), and the first block of a larger
+// class is cut; what is left of it goes back to the lists, 3 atomics a piece. If there is none, all
+// free blocks are taken off their lists, 1 get each, and joined with their neighbours; the lowest
+// becomes untouched memory, for either heap, if it can, the others go back to the lists, 3 atomics
+// a piece. Only if that leaves no room either there is none. As whoever holds more than it was
+// asked for holds the lock, that is so at that moment, but for blocks on their way back to a list.
 #pragma once
 
 #include <farside/backend/backend.hpp>
+#include <farside/detail/boundary.hpp>
 #include <farside/detail/mutants.hpp>
+#include <farside/detail/size_classes.hpp>
 
-#include <bit>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
 class remote_heap {
  public:
-  static constexpr unsigned classes = 160;
   static constexpr std::size_t header = 16;
 
   remote_heap() = default;
   /// The region [begin, end) of every rank's segment; both multiples of 64. Zeroed memory is an
   /// empty heap, so nothing needs to be initialised.
-  remote_heap(std::size_t begin, std::size_t end) : begin_(begin), end_(end) {}
+  remote_heap(std::size_t begin, std::size_t end) : lock_(begin + 8), heads_(begin + 16) {
+    split_ = boundary(begin, (head(size_classes::count) + 63) & ~std::size_t{63}, end);
+  }
 
-  bool contains(std::size_t offset) const { return offset >= first_block() && offset < end_; }
-  std::size_t capacity() const { return end_ - first_block(); }
+  const boundary& split() const { return split_; }
 
-  /// Offset of a payload of `bytes` on `rank`, or nothing if that rank's region is full.
-  std::optional<std::size_t> allocate(transport& link, rank_t rank, std::size_t bytes) const {
-    if (bytes > capacity()) return std::nullopt;
-    unsigned wanted = class_of(bytes + header);
-    if (auto block = pop(link, rank, wanted)) return *block + header;
-    if (auto block = take_fresh(link, rank, wanted)) return *block + header;
-    for (unsigned larger = wanted + 1; larger < classes; ++larger)
-      if (auto block = pop(link, rank, larger)) {
-        if (!FARSIDE_MUTANT(cut_block_keeps_its_class)) mark_allocated(link, rank, *block, wanted);
-        give_rest(link, rank, *block + class_size(wanted), class_size(larger) - class_size(wanted));
-        return *block + header;
-      }
-    return std::nullopt;
+  /// Payloads lie in the midst between multiples of 32, and blocks of far::alloc at those: whose a
+  /// block is can be told from its address.
+  static bool is_payload(std::size_t offset) { return offset % size_classes::step == header; }
+
+  /// Offset of a payload of `bytes` on `rank`, or nothing if that segment is full. Calls `wait()`
+  /// while it is full and another rank looks for room.
+  template <class Wait>
+  std::optional<std::size_t> allocate(transport& link, rank_t rank, std::size_t bytes,
+                                      Wait&& wait) const {
+    if (bytes > split_.capacity() - header) return std::nullopt;
+    std::size_t wanted = size_classes::round_up(bytes + header);
+    auto found = quickly(link, rank, wanted);
+    if (!found) {
+      locked during_search(*this, link, rank, wait);
+      found = quickly(link, rank, wanted);
+      if (!found) found = from_larger(link, rank, wanted);
+      if (!found) found = join_all(link, rank, wanted);
+      if (!found) found = fresh(link, rank, wanted);
+      if (found) *found = cut(link, rank, *found, wanted);
+    }
+    if (!found) return std::nullopt;
+    link.fetch_op<atomic_op::swap>(rank, found->begin + 8, allocated | found->bytes / 16);
+    return found->begin + header;
   }
 
   /// False if the block is not allocated (freed twice, or never a block). Any rank may call it.
   bool deallocate(transport& link, rank_t rank, std::size_t payload) const {
-    std::size_t block = payload - header;
+    if (payload < split_.begin() + header || payload >= split_.end()) return false;
+    if (FARSIDE_CHECKED && payload < split_.bottom(link, rank)) return false;
+    std::size_t begin = payload - header;
     std::uint64_t mark = FARSIDE_MUTANT(mark_not_cleared)
-                             ? link.atomic_load<std::uint64_t>(rank, block + 8)
-                             : link.fetch_op<atomic_op::swap>(rank, block + 8, std::uint64_t{0});
-    if (mark >> 8 != allocated) return false;
-    push(link, rank, static_cast<unsigned>(mark & 0xff), block);
+                             ? link.atomic_load<std::uint64_t>(rank, begin + 8)
+                             : link.fetch_op<atomic_op::swap>(rank, begin + 8, std::uint64_t{0});
+    std::size_t bytes = (mark & block_mask) * 16;
+    if ((mark & ~block_mask) != allocated || bytes > split_.end() - begin) {
+      if (mark != 0) link.fetch_op<atomic_op::swap>(rank, begin + 8, mark);  // somebody's data
+      return false;
+    }
+    if (bytes < size_classes::large || !split_.raise_bottom(link, rank, begin, bytes))
+      push(link, rank, {begin, bytes});
     return true;
   }
 
-  /// Bytes of the region that no block has ever used.
-  std::size_t untouched(transport& link, rank_t rank) const {
-    return end_ - first_block() - link.atomic_load<std::uint64_t>(rank, begin_);
+  /// Joins all blocks that are free, so that the lowest may become untouched again.
+  template <class Wait>
+  void join(transport& link, rank_t rank, Wait&& wait) const {
+    locked during_work(*this, link, rank, wait);
+    join_all(link, rank, never);
   }
 
-  /// Class sizes: 2^e * {4, 5, 6, 7} / 4 from 32 on, rounded up to multiples of 16.
-  static constexpr std::size_t class_size(unsigned index) {
-    std::size_t size = (std::size_t{4} + index % 4) << (index / 4 + 3);
-    return (size + 15) & ~std::size_t{15};
-  }
-  static constexpr unsigned class_of(std::size_t size) {
-    if (size <= 32) return 0;
-    auto exponent = static_cast<unsigned>(std::bit_width(size - 1)) - 1;  // 2^e < size <= 2^(e+1)
-    unsigned quarter = static_cast<unsigned>((size - 1) >> (exponent - 2)) & 3;
-    return (exponent - 5) * 4 + quarter + 1;
+  /// The largest payload there is room for now, or nearly: of a list only the first block counts.
+  std::size_t largest(transport& link, rank_t rank) const {
+    std::size_t most = split_.untouched(link, rank);
+    most = most < size_classes::step ? 0 : size_classes::round_down(most);
+    auto heads = all_heads(link, rank);
+    unsigned index = size_classes::count;
+    while (index > 0 && (heads[index - 1] & block_mask) == 0) --index;
+    if (index-- > 0)
+      most = std::max(most, size_in(index, link_of(link, rank, (heads[index] & block_mask) * 16)));
+    return most < header ? 0 : most - header;
   }
 
  private:
-  static constexpr std::uint64_t allocated = 0x66'61'72'62'6c'6b;  // "farblk"
+  struct block {
+    std::size_t begin, bytes;
+  };
+
+  static constexpr std::uint64_t allocated = std::uint64_t{0x66'61'72} << 40;  // "far"
   static constexpr unsigned tag_shift = 40;
   static constexpr std::uint64_t block_mask = (std::uint64_t{1} << tag_shift) - 1;
+  static constexpr std::size_t never = ~std::size_t{0};  ///< no block is as large
 
-  std::size_t head(unsigned index) const { return begin_ + 8 + std::size_t{8} * index; }
-  std::size_t first_block() const {
-    return (begin_ + 8 + std::size_t{8} * classes + 63) & ~std::size_t{63};
+  /// Holds a segment's lock. Whoever waits for it sees to it that it ends if its holder has died.
+  struct locked {
+    template <class Wait>
+    locked(const remote_heap& h, transport& l, rank_t r, Wait&& wait) : heap(h), link(l), rank(r) {
+      while (link.compare_swap(rank, heap.lock_, std::uint64_t{0}, std::uint64_t{1}) != 0 &&
+             !FARSIDE_MUTANT(full_segment_searched_unlocked))
+        wait();
+    }
+    ~locked() { link.fetch_op<atomic_op::swap>(rank, heap.lock_, std::uint64_t{0}); }
+    locked(const locked&) = delete;
+    const remote_heap& heap;
+    transport& link;
+    rank_t rank;
+  };
+
+  std::size_t head(unsigned index) const { return heads_ + std::size_t{8} * index; }
+  static std::uint64_t link_of(transport& link, rank_t rank, std::size_t begin) {
+    std::uint64_t result;
+    link.get(rank, begin, &result, sizeof result);
+    return result;
+  }
+  static std::size_t size_in(unsigned index, std::uint64_t link) {
+    return size_classes::size_of(index) + (link >> tag_shift) * size_classes::granule_of(index);
   }
 
   /// The tag of a head that replaces `old`.
@@ -103,68 +171,130 @@ class remote_heap {
     return ((old >> tag_shift) + (FARSIDE_MUTANT(tag_not_counted) ? 0 : 1)) << tag_shift;
   }
 
-  std::optional<std::size_t> pop(transport& link, rank_t rank, unsigned index) const {
+  std::optional<block> quickly(transport& link, rank_t rank, std::size_t wanted) const {
+    if (auto found = pop(link, rank, size_classes::class_of(wanted), wanted)) return found;
+    return fresh(link, rank, wanted);
+  }
+
+  std::optional<block> fresh(transport& link, rank_t rank, std::size_t wanted) const {
+    auto begin = split_.lower_bottom(link, rank, wanted);
+    if (!begin) return std::nullopt;
+    return block{*begin, wanted};
+  }
+
+  /// The first block of a class, if it has `least` bytes.
+  std::optional<block> pop(transport& link, rank_t rank, unsigned index, std::size_t least) const {
     std::uint64_t old = link.atomic_load<std::uint64_t>(rank, head(index));
     while ((old & block_mask) != 0) {
-      std::size_t block = (old & block_mask) * 16;
-      std::uint64_t next = link.atomic_load<std::uint64_t>(rank, block);
-      std::uint64_t fresh = next_tag(old) | (next & block_mask);
-      std::uint64_t seen = link.compare_swap(rank, head(index), old, fresh);
-      if (seen == old) {
-        mark_allocated(link, rank, block, index);
-        return block;
-      }
+      std::size_t begin = (old & block_mask) * 16;
+      std::uint64_t next = link_of(link, rank, begin);
+      if (size_in(index, next) < least) return std::nullopt;
+      std::uint64_t seen =
+          link.compare_swap(rank, head(index), old, next_tag(old) | (next & block_mask));
+      if (seen == old) return block{begin, size_in(index, next)};
       old = seen;
     }
     return std::nullopt;
   }
 
-  void push(transport& link, rank_t rank, unsigned index, std::size_t block) const {
+  void push(transport& link, rank_t rank, block b) const {
+    unsigned index = size_classes::class_of(b.bytes);
+    std::uint64_t more = (b.bytes - size_classes::size_of(index)) / size_classes::granule_of(index)
+                         << tag_shift;
     std::uint64_t old = link.atomic_load<std::uint64_t>(rank, head(index));
     for (;;) {
       if (!FARSIDE_MUTANT(pushed_before_linked))
-        link.fetch_op<atomic_op::swap>(rank, block, old & block_mask);
-      std::uint64_t fresh = next_tag(old) | block / 16;
-      std::uint64_t seen = link.compare_swap(rank, head(index), old, fresh);
+        link.fetch_op<atomic_op::swap>(rank, b.begin, more | (old & block_mask));
+      std::uint64_t seen = link.compare_swap(rank, head(index), old, next_tag(old) | b.begin / 16);
       if (FARSIDE_MUTANT(pushed_before_linked) && seen == old)
-        link.fetch_op<atomic_op::swap>(rank, block, old & block_mask);
+        link.fetch_op<atomic_op::swap>(rank, b.begin, more | (old & block_mask));
       if (seen == old) return;
       old = seen;
     }
   }
 
-  /// Makes free blocks of [begin, begin + bytes), which nobody else knows of; 16 bytes may be lost.
-  void give_rest(transport& link, rank_t rank, std::size_t begin, std::size_t bytes) const {
-    while (bytes >= class_size(0)) {
-      unsigned index = class_of(bytes);
-      if (class_size(index) > bytes) --index;
-      push(link, rank, index, begin);
-      if (!FARSIDE_MUTANT(cut_rests_overlap)) begin += class_size(index);
-      bytes -= class_size(index);
+  /// Makes free blocks of a piece of any size; less than 32 bytes may be lost.
+  void push_all(transport& link, rank_t rank, block piece) const {
+    while (piece.bytes >= size_classes::step) {
+      std::size_t bytes = size_classes::round_down(piece.bytes);
+      push(link, rank, {piece.begin, bytes});
+      if (!FARSIDE_MUTANT(cut_rests_overlap)) piece.begin += bytes;
+      piece.bytes -= bytes;
     }
   }
 
-  std::optional<std::size_t> take_fresh(transport& link, rank_t rank, unsigned index) const {
-    std::size_t size = class_size(index);
-    std::uint64_t used = link.atomic_load<std::uint64_t>(rank, begin_);
-    while (size <= capacity() - used) {
-      std::uint64_t seen = link.compare_swap(rank, begin_, used, used + size);
-      if (seen == used || FARSIDE_MUTANT(lost_race_taken_for_won)) {
-        std::size_t block = first_block() + used;
-        mark_allocated(link, rank, block, index);
-        return block;
-      }
-      used = seen;
-    }
+  /// The upper end of a larger block, whose rest goes to the lists: `wanted` bytes, or all of it if
+  /// the rest would be less than an eighth. The upper end, so that the lower one may become
+  /// untouched again.
+  block cut(transport& link, rank_t rank, block larger, std::size_t wanted) const {
+    std::size_t rest = larger.bytes - wanted;
+    if (rest < std::max(size_classes::step, wanted / 8) &&
+        larger.bytes == size_classes::round_down(larger.bytes))
+      return larger;
+    push_all(link, rank, {larger.begin, rest});
+    return {larger.begin + rest, FARSIDE_MUTANT(cut_block_keeps_its_size) ? larger.bytes : wanted};
+  }
+
+  std::vector<std::uint64_t> all_heads(transport& link, rank_t rank) const {
+    std::vector<std::uint64_t> heads(size_classes::count);
+    if (link.racy_get())
+      link.get(rank, heads_, heads.data(), heads.size() * 8);
+    else
+      for (unsigned i = 0; i < heads.size(); ++i)
+        heads[i] = link.atomic_load<std::uint64_t>(rank, head(i));
+    return heads;
+  }
+
+  std::optional<block> from_larger(transport& link, rank_t rank, std::size_t wanted) const {
+    auto heads = all_heads(link, rank);
+    for (unsigned index = size_classes::class_of(wanted) + 1; index < heads.size(); ++index)
+      if ((heads[index] & block_mask) != 0)
+        if (auto found = pop(link, rank, index, wanted)) return found;
     return std::nullopt;
   }
 
-  static void mark_allocated(transport& link, rank_t rank, std::size_t block, unsigned index) {
-    link.fetch_op<atomic_op::swap>(rank, block + 8, allocated << 8 | index);
-  }
+  std::optional<block> join_all(transport& link, rank_t rank, std::size_t wanted) const;
 
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
+  std::size_t lock_ = 0;
+  std::size_t heads_ = 0;
+  boundary split_;
 };
+
+/// The smallest that holds `wanted`, as it is, of what comes of joining; the caller has the lock.
+inline std::optional<remote_heap::block> remote_heap::join_all(transport& link, rank_t rank,
+                                                               std::size_t wanted) const {
+  std::vector<block> all;
+  auto heads = all_heads(link, rank);
+  for (unsigned index = 0; index < heads.size(); ++index) {
+    if ((heads[index] & block_mask) == 0) continue;
+    // A list is taken as a whole: nobody else has its blocks then.
+    std::uint64_t old = link.atomic_load<std::uint64_t>(rank, head(index)), seen = old;
+    while ((seen = link.compare_swap(rank, head(index), old, next_tag(old))) != old) old = seen;
+    while (std::size_t begin = (old & block_mask) * 16) {
+      old = link_of(link, rank, begin);
+      all.push_back({begin, size_in(index, old)});
+    }
+  }
+  std::ranges::sort(all, {}, &block::begin);
+  std::vector<block> joined;
+  for (block b : all) {
+    if (!joined.empty() && (joined.back().begin + joined.back().bytes == b.begin ||
+                            FARSIDE_MUTANT(joined_across_a_gap)))
+      joined.back().bytes = b.begin + b.bytes - joined.back().begin;
+    else
+      joined.push_back(b);
+  }
+  std::optional<block> best;
+  for (block b : joined)
+    if (b.bytes >= wanted && (!best || b.bytes < best->bytes)) best = b;
+  bool lowest = true;
+  for (block b : joined) {
+    bool taken = best && b.begin == best->begin;
+    if (!taken && !(lowest && split_.raise_bottom(link, rank, b.begin, b.bytes)))
+      push_all(link, rank, b);
+    lowest = false;
+  }
+  return best;
+}
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

@@ -1,7 +1,8 @@
 // mpi: ranks of an MPI job. One of two paths is taken, by all ranks alike, when the job starts:
 //
 //   shared  all ranks are on one node: one memfd, loads, stores and CPU atomics, as on smp.
-//   rma     anything else, or FARSIDE_MPI_SHARED=0: an MPI-3 window (window.hpp).
+//   rma     anything else, or FARSIDE_MPI_SHARED=0: an MPI-3 window (window.hpp). With
+//           FARSIDE_MPI_STRICT=1 it relies on nothing but the MPI standard (window_strict.hpp).
 //
 // Far atomics take one path per job, never a mixture of CPU and network atomics.
 #pragma once
@@ -11,6 +12,7 @@
 #include <farside/backend/mpi/session.hpp>
 #include <farside/backend/mpi/window.hpp>
 #include <farside/backend/mpi/window_memory.hpp>
+#include <farside/backend/mpi/window_strict.hpp>
 
 #include <cstring>
 #include <utility>

@@ -53,7 +53,7 @@ inline std::string map_memory(shared_memory& memory, int fd, const session& mpi,
 /// otherwise nothing, on all ranks alike. Collective. Nothing lies in /dev/shm, and pages are
 /// committed when they are touched.
 inline std::optional<shared_memory> share_memory(const session& mpi, const start_options& options) {
-  bool allowed = switch_setting("FARSIDE_MPI_SHARED", true);
+  bool allowed = switch_setting("FARSIDE_MPI_SHARED", true) && !mpi.strict();
   if (!mpi.all(allowed && mpi.node_ranks() == mpi.nprocs())) return {};
 
   int fd = mpi.rank() == 0 ? memfd_create("farside", MFD_CLOEXEC) : -1;

@@ -155,6 +155,8 @@ class session {
   rank_t nprocs() const { return nprocs_; }
   rank_t node_ranks() const { return node_ranks_; }
   bool multiple_threads() const { return multiple_threads_; }
+  /// FARSIDE_MPI_STRICT, of any rank: nothing beyond the MPI standard, see window.hpp.
+  bool strict() const { return strict_; }
   /// More ranks on this node than cores: whoever waits must let others run.
   bool crowded() const { return node_ranks_ > usable_cores(); }
 
@@ -197,6 +199,7 @@ class session {
   rank_t nprocs_ = 1;
   rank_t node_ranks_ = 1;
   bool multiple_threads_ = false;
+  bool strict_ = false;
   bool owns_mpi_ = false;
   std::vector<process> neighbours_;  ///< the other ranks of this node; empty if they are hidden
   std::atomic<std::uint64_t> next_look_ = 0;
@@ -212,6 +215,7 @@ inline session::session(const start_options& options, MPI_Comm parent)
   rank_ = static_cast<rank_t>(value);
   MPI_Comm_size(comm_, &value);
   nprocs_ = static_cast<rank_t>(value);
+  strict_ = !all(!switch_setting("FARSIDE_MPI_STRICT", false));
   meet_node();
 }
 

@@ -2,9 +2,17 @@
 //
 // Legality. Every atomic on a word uses one MPI datatype (unsigned, of its width), as MPI's
 // atomicity holds within one datatype only. Puts and atomics never meet on a word without a flush
-// between; that is the caller's part. A get may overlap puts: MPI leaves its result open, and what
-// we assume beyond the standard is the trait `racy_get`: that MPI libraries copy aligned blocks by
-// whole words. We hand them no other blocks of 8 bytes or more, see by_words() and out_of_phase().
+// between; that is the caller's part. What we assume beyond the standard is this:
+//
+//   - the trait `racy_get`: a get may overlap puts, and MPI leaves its result open; we assume that
+//     libraries copy aligned blocks by whole words. We hand them no other blocks of 8 bytes or
+//     more, see by_words() and out_of_phase().
+//   - that atomics of several kinds (add, swap, compare-and-swap) on a word at one time are atomic,
+//     see window::allocate().
+//   - that a rank's own loads of its memory see what atomics of others write there, in await() and
+//     get(), while those are under way.
+//
+// FARSIDE_MPI_STRICT=1 does without, at a price: window_strict.hpp.
 #pragma once
 
 #include <farside/backend/mpi/request.hpp>
@@ -66,9 +74,10 @@ class window {
   MPI_Aint raw_place(rank_t rank, std::size_t offset) const { return place(rank, offset); }
 
   // A rank's own segment is memory like any other in the unified model: loads and stores, which
-  // flush orders. Atomics always go through MPI, as they may meet those of others.
+  // flush orders, unless in strict mode. Atomics always go through MPI, as they may meet those of
+  // others.
   [[gnu::noinline]] void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
-    if (rank == rank_) return racy_copy<false>(base_ + offset, from, offset, bytes);
+    if (own(rank)) return racy_copy<false>(base_ + offset, from, offset, bytes);
     if (single_ && bytes <= small) [[likely]] {
       start_put(rank, offset, std::memcpy(next_slot() + offset % 8, from, bytes), bytes);
     } else if (out_of_phase(from, offset, bytes)) {
@@ -80,7 +89,7 @@ class window {
   }
 
   [[gnu::noinline]] void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
-    if (rank == rank_) {
+    if (own(rank)) {
       racy_copy<true>(to, base_ + offset, offset, bytes);
       return acquire_fence();
     }
@@ -89,7 +98,7 @@ class window {
     } else if constexpr (use_request_forms) {
       mpi_backend::complete(async_get(rank, offset, to, bytes));
     } else {
-      bool nothing_else = single_ && settled(rank, targets_[rank].numbered);
+      bool nothing_else = single_ && !strict_ && settled(rank, targets_[rank].numbered);
       start_get(rank, offset, to, bytes);
       if (nothing_else) [[likely]]
         MPI_Win_flush_local(static_cast<int>(rank), win_);
@@ -103,17 +112,11 @@ class window {
 
   template <atomic_op Op, atomic_word T>
   T fetch_op(rank_t rank, std::size_t offset, T value) {
-    if constexpr (needs_loop<Op>) {  // a load, and a compare-and-swap if that changes anything
-      T old = atomic_load<T>(rank, offset);
-      while (Op == atomic_op::min ? value < old : value > old) {
-        T seen = compare_swap(rank, offset, old, value);
-        if (seen == old) break;
-        old = seen;
-      }
-      return old;
-    } else {
-      return fetch(rank, offset, value, mpi_op<Op>());
-    }
+    if constexpr (needs_loop<Op>)
+      return fetch_by_swaps<Op>(rank, offset, value);
+    else
+      return strict_ ? fetch_by_swaps<Op>(rank, offset, value)
+                     : fetch(rank, offset, value, mpi_op<Op>());
   }
 
   template <atomic_word T>
@@ -130,7 +133,7 @@ class window {
     return fetch(rank, offset, T{}, MPI_NO_OP);
   }
 
-  /// min and max are complete on return: they are loops.
+  /// min and max are complete on return: they are loops. In strict mode all are.
   template <atomic_op Op, atomic_word T>
   pending async_fetch_op(rank_t rank, std::size_t offset, T value, T& old);
 
@@ -138,7 +141,10 @@ class window {
   pending async_compare_swap(rank_t rank, std::size_t offset, T expected, T desired, T& old);
 
   void flush(rank_t rank) {
-    if (dirty(rank)) return complete(rank);
+    if (dirty(rank)) {
+      complete(rank);
+      if (rank != rank_) return;
+    }
     if (rank == rank_) MPI_Win_sync(win_);  // orders its stores
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
@@ -176,12 +182,10 @@ class window {
   }
 
   /// As shared_memory's: the word counts in steps of two. Bit 0 stays clear, as nobody sleeps.
-  void signal(rank_t rank, std::size_t offset) {
-    fetch_op<atomic_op::add>(rank, offset, std::uint64_t{2});
-  }
+  void signal(rank_t rank, std::size_t offset) { fetch(rank, offset, std::uint64_t{2}, MPI_SUM); }
 
-  /// Loads its own word, as the unified memory model allows. Polling it by an atomic of MPI would
-  /// do too, but not on Open MPI's `osc ucx`: there the atomics of other ranks on the one that
+  /// Loads its own word, as the unified memory model allows. Polling it by an atomic of MPI, as in
+  /// strict mode, does too, but on Open MPI's `osc ucx` the atomics of other ranks on the one that
   /// polls never came through (100 bit-ors: none in 15 s), unless it also calls progress().
   bool await(std::size_t offset, std::uint64_t count) {
     constexpr int polls = 200;
@@ -189,7 +193,9 @@ class window {
     std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(base_ + offset));
     for (int i = 0; i < polls; ++i) {
       MPI_Win_sync(win_);
-      if (word.load(std::memory_order_acquire) >> 1 >= count) {
+      std::uint64_t seen = strict_ ? atomic_load<std::uint64_t>(rank_, offset)
+                                   : word.load(std::memory_order_acquire);
+      if (seen >> 1 >= count) {
         MPI_Win_sync(win_);
         return true;
       }
@@ -211,6 +217,13 @@ class window {
   }
 
  private:
+  /// Whether loads and stores do for this rank's memory.
+  bool own(rank_t rank) const { return rank == rank_ && !strict_; }
+
+  /// A load, and a compare-and-swap if that changes anything, as often as others were faster.
+  template <atomic_op Op, atomic_word T>
+  T fetch_by_swaps(rank_t rank, std::size_t offset, T value);
+
   template <atomic_word T>
   T fetch(rank_t rank, std::size_t offset, T value, MPI_Op op) {
     T old;
@@ -324,8 +337,8 @@ class window {
 
   /// Whether words of the segment would not be words of the private side: a copy of such a block
   /// cuts them.
-  static bool out_of_phase(const void* side, std::size_t offset, std::size_t bytes) {
-    return bytes >= 8 && (reinterpret_cast<std::uintptr_t>(side) ^ offset) % 8 != 0;
+  bool out_of_phase(const void* side, std::size_t offset, std::size_t bytes) const {
+    return bytes >= (strict_ ? 4 : 8) && (reinterpret_cast<std::uintptr_t>(side) ^ offset) % 8 != 0;
   }
   void put_by_copies(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
   void get_by_copies(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
@@ -342,9 +355,14 @@ class window {
   }
   void put_blocks(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
   void get_blocks(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
+  // window_strict.hpp
+  void put_strictly(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
+  void get_strictly(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
 
   void start_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
-    if (one_block(offset, bytes)) [[likely]]
+    if (strict_) [[unlikely]]
+      put_strictly(rank, offset, from, bytes);
+    else if (one_block(offset, bytes)) [[likely]]
       put_block(rank, offset, from, bytes);
     else
       put_blocks(rank, offset, from, bytes);
@@ -353,7 +371,9 @@ class window {
 
   void start_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     if (dirty(rank)) complete(rank);  // a rank sees its own puts
-    if (one_block(offset, bytes)) [[likely]]
+    if (strict_) [[unlikely]]
+      get_strictly(rank, offset, to, bytes);
+    else if (one_block(offset, bytes)) [[likely]]
       get_block(rank, offset, to, bytes);
     else
       get_blocks(rank, offset, to, bytes);
@@ -391,6 +411,7 @@ class window {
   rank_t rank_ = 0;
   rank_t nprocs_ = 1;
   bool single_ = true;
+  bool strict_ = false;
   bool crowded_ = false;
   std::atomic<std::uint64_t> started_ = 0;
   std::uint64_t flushed_ = 0;
@@ -425,11 +446,11 @@ class window {
 
 inline pending window::async_put(rank_t rank, std::size_t offset, const void* from,
                                  std::size_t bytes) {
-  if (rank == rank_ || (single_ && bytes <= small) || out_of_phase(from, offset, bytes)) {
+  if (own(rank) || (single_ && bytes <= small) || out_of_phase(from, offset, bytes)) {
     put(rank, offset, from, bytes);
     return {};
   }
-  if (!use_request_forms || !one_block(offset, bytes)) {
+  if (!use_request_forms || strict_ || !one_block(offset, bytes)) {
     start_put(rank, offset, from, bytes);
     return {this, MPI_REQUEST_NULL, nullptr, number(rank), rank};
   }
@@ -442,7 +463,7 @@ inline pending window::async_put(rank_t rank, std::size_t offset, const void* fr
 }
 
 inline pending window::async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
-  if (rank == rank_) {
+  if (own(rank)) {
     get(rank, offset, to, bytes);
     return {};
   }
@@ -450,7 +471,7 @@ inline pending window::async_get(rank_t rank, std::size_t offset, void* to, std:
     get_by_copies(rank, offset, to, bytes);
     return {};
   }
-  if (!use_request_forms || !one_block(offset, bytes)) {
+  if (!use_request_forms || strict_ || !one_block(offset, bytes)) {
     start_get(rank, offset, to, bytes);
     return {this, MPI_REQUEST_NULL, nullptr, number(rank), rank};
   }
@@ -468,6 +489,10 @@ pending window::async_fetch_op(rank_t rank, std::size_t offset, T value, T& old)
     old = fetch_op<Op>(rank, offset, value);
     return {};
   } else {
+    if (strict_) {
+      old = fetch_by_swaps<Op>(rank, offset, value);
+      return {};
+    }
     auto [kept, own] = place_operands();
     std::memcpy(&kept->value, &value, sizeof value);
     int to = static_cast<int>(rank);

@@ -43,6 +43,7 @@ inline void window::open(const session& mpi, const start_options& options) {
   rank_ = mpi.rank();
   nprocs_ = mpi.nprocs();
   single_ = !mpi.multiple_threads();
+  strict_ = mpi.strict();
   if (single_) ring_ = std::make_unique<char[]>(slot_size * slots);
 #ifndef OPEN_MPI
   crowded_ = mpi.crowded();  // Open MPI yields by itself
@@ -67,9 +68,11 @@ inline void window::open(const session& mpi, const start_options& options) {
 
 // The hints are true of us: all ranks ask for the same, and nothing relies on the order of atomics
 // that are under way together. `accumulate_ops` is left alone: even its default promises that
-// atomics on a word at one time are of one kind (or NO_OP), ours are not, and there is no weaker
-// value. So this is an assumption beyond the standard too: that a library keeps atomics of several
-// kinds on a word apart. Open MPI 4.1 (sm, ucx, pt2pt) and MPICH 4.0 did so when tried.
+// atomics on a word at one time are of one kind (or NO_OP), and there is no weaker value. In strict
+// mode that is so: compare-and-swaps and NO_OP, or replacements and NO_OP, or sums and NO_OP
+// (window_strict.hpp). Otherwise it is not, and this is an assumption beyond the standard too: that
+// a library keeps atomics of several kinds on a word apart. Open MPI 4.1 (sm, ucx, pt2pt) and
+// MPICH 4.0 did so when tried.
 inline void window::allocate(const session& mpi) {
   MPI_Info info;
   MPI_Info_create(&info);

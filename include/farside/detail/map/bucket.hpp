@@ -15,9 +15,9 @@
 //
 // Where memory is coherent the seal is the version, stored last (release), which is as good.
 //
-// A key that fits an empty bucket takes it for good: no other key ever gets it in this table, and the
-// key has no second one. So the first bucket of its probe sequence that is empty or its own settles
-// where a key is, whatever runs at the same time.
+// A key that fits an empty bucket takes it for good: no other key ever gets it in this table, and
+// the key has no second one. So the first bucket of its probe sequence that is empty or its own
+// settles where a key is, whatever runs at the same time.
 #pragma once
 
 #include <farside/detail/hashing.hpp>
@@ -67,23 +67,23 @@ class head {
   word raw_ = 0;
 };
 
-/// The word of a cell, in which integers that are not too large live, so that they can be counted up
-/// by one atomic:
+/// The word of a cell, in which integers that are not too large live, so that they can be counted
+/// up by one atomic:
 ///
 ///   63       62       61      60 ......... 0
 ///   frozen   absent   widen   value + bias
 ///
 /// frozen: moves to the next table, adding to it does not count. absent: erased, or not there any
 /// more; adding does not count either. widen: the next table shall hold it plain, as its value no
-/// longer fits. Zero: has not come yet. The bias lets additions to words that are frozen or absent, which
-/// do not count but are made, stay away from the flags on both sides.
+/// longer fits. Zero: has not come yet. The bias lets additions to words that are frozen or absent,
+/// which do not count but are made, stay away from the flags on both sides.
 struct cell {
   static constexpr word frozen = word{1} << 63;
   static constexpr word absent = word{1} << 62;
   static constexpr word widen = word{1} << 61;
   static constexpr word bias = word{1} << 60;
   static constexpr word low = widen - 1;
-  static constexpr std::int64_t limit = std::int64_t{1} << 59;        ///< of values
+  static constexpr std::int64_t limit = std::int64_t{1} << 59;         ///< of values
   static constexpr std::int64_t largest_step = std::int64_t{1} << 36;  ///< added without a look
 
   template <class V>
@@ -164,7 +164,8 @@ struct bucket {
     if (h.what() == state::cell) return seal_of(key(), KeyWords, mix(where));
     return seal_of(body, ValueWords + KeyWords, mix(where ^ mix(h.version())));
   }
-  /// Whether value and key are those of the head. A cell's value must have come: it is not zero then.
+  /// Whether value and key are those of the head. A cell's value must have come: it is not zero
+  /// then.
   bool is_sealed(word where) const {
     if (FARSIDE_MUTANT(map_seal_not_checked)) return true;
     if (top().what() == state::cell && body[0] == 0) return false;

@@ -20,9 +20,9 @@ struct prefetched {
   std::array<entry, window<entry>> buckets;
 };
 
-/// Calls `finish(i, place, window)` for keys 0 to n - 1, in order, after the first windows of many of
-/// them have been fetched together: n gets and one wait for each 64. Where memory is coherent there
-/// are no windows (null): the lines are on their way to the cache instead.
+/// Calls `finish(i, place, window)` for keys 0 to n - 1, in order, after the first windows of many
+/// of them have been fetched together: n gets and one wait for each 64. Where memory is coherent
+/// there are no windows (null): the lines are on their way to the cache instead.
 template <class Engine, class KeyOf, class Finish>
 void with_windows(Engine& e, std::size_t n, promise with, KeyOf key_of, Finish finish) {
   context& c = e.c;
@@ -119,8 +119,7 @@ std::size_t engine<K, V, Hash, Probing>::claim_homes(std::span<const Pair> batch
     place p = place_of(batch[i].first);
     table& t = tables.of(p.member);
     images[i].set_key(batch[i].first);
-    claims.push_back(
-        {p, &t, head(fill(images[i], batch[i].second), p.fingerprint, 1), 0, {}});
+    claims.push_back({p, &t, head(fill(images[i], batch[i].second), p.fingerprint, 1), 0, {}});
   }
   for (claim& now : claims) {
     ptr<word> at = now.in->bucket_at(now.p.home(now.in->capacity), bucket_words);

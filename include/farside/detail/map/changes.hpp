@@ -66,7 +66,8 @@ auto engine<K, V, Hash, Probing>::update_plain(Access& in, table*& t, const plac
   else
     made.set_value(with.initial());
   head wanted = h.next_version(state::plain);
-  if (FARSIDE_MUTANT(map_version_not_counted)) wanted = head(state::plain, h.fingerprint(), h.version());
+  if (FARSIDE_MUTANT(map_version_not_counted))
+    wanted = head(state::plain, h.fingerprint(), h.version());
   if (!in.change(at.index, h, wanted) && !FARSIDE_MUTANT(map_lost_race_taken_for_won))
     return std::nullopt;
   entry fresh = e;

@@ -4,9 +4,9 @@
 //
 // `current` is where the member's table lies; a table that moves names its next one. `current` goes
 // on to the next when all of a table has been moved; whoever does that tells every member (notices)
-// and frees the old table after the next barrier of the team: until then some rank may be reading it,
-// and no rank begins to read it later, as each looks at its notices at the end of the barrier and forgets
-// what it knew.
+// and frees the old table after the next barrier of the team: until then some rank may be reading
+// it, and no rank begins to read it later, as each looks at its notices at the end of the barrier
+// and forgets what it knew.
 //
 // `size` is how many entries its owner has added, less those it has erased, published at barriers.
 #pragma once
@@ -34,7 +34,8 @@ class directory {
     rank_t me = of.members.world_rank(of.members.rank());
     mine_ = alloc<control>();
     controls_.resize(of.members.size());
-    tables_ = std::vector<entry>(of.members.size());
+    now_ = std::make_unique<std::atomic<table*>[]>(of.members.size());
+    by_offset_.resize(of.members.size());
     ptr<word> made = make_table(me, capacity);
     put(mine_, control{made.offset(), 0, 0, 0});
     flush(me);
@@ -46,7 +47,7 @@ class directory {
     barrier(of.members.members());  // tables are there before anybody looks at them
     for (rank_t m = 0; m < all.size(); ++m) {
       controls_[m] = all[m].where;
-      tables_[m].now.store(known(m, all[m].table), std::memory_order_release);
+      now_[m].store(known(m, all[m].table), std::memory_order_release);
     }
   }
 
@@ -64,9 +65,9 @@ class directory {
 
   /// The table of a member, from which a key's is reached.
   table& of(rank_t member) {
-    // Relaxed: what is read of it goes through the pointer, which orders it on every CPU there is, and
-    // other threads of this rank have published it by a release.
-    table* t = tables_[member].now.load(std::memory_order_relaxed);
+    // Relaxed: what is read of it goes through the pointer, which orders it on every CPU there is,
+    // and other threads of this rank have published it by a release.
+    table* t = now_[member].load(std::memory_order_relaxed);
     if (t == nullptr) [[unlikely]]
       t = refresh(member);
     return *t;
@@ -81,13 +82,14 @@ class directory {
     // All of it has moved: from now on this rank goes there at once.
     if (h.done >= t.chunks()) {
       table* expected = &t;
-      tables_[member].now.compare_exchange_strong(expected, next);
+      now_[member].compare_exchange_strong(expected, next);
     }
     return *next;
   }
 
-  /// Makes sure that `t` has a next table, of about `capacity` buckets. Throws far::allocation_error
-  /// if the owner's segment has no room for one, and nothing has changed then.
+  /// Makes sure that `t` has a next table, of about `capacity` buckets. Throws
+  /// far::allocation_error if the owner's segment has no room for one, and nothing has changed
+  /// then.
   void begin_move(table& t, word capacity) {
     if (atomic_load(t.field(header::at_next)) != 0) return;
     ptr<word> made = make_table(t.rank(), capacity);
@@ -122,7 +124,8 @@ class directory {
   void after_barrier() {
     word now = c_.link.template atomic_load<word>(mine_.rank(),
                                                   mine_.offset() + offsetof(control, notices));
-    // Other threads of this rank may be in the middle of something: then old tables stay to the end.
+    // Other threads of this rank may be in the middle of something: then old tables stay to the
+    // end.
     if (c_.threads != thread_level::single) return;
     if (now != seen_notices_) {
       seen_notices_ = now;
@@ -134,9 +137,9 @@ class directory {
 
   /// What it knew of tables; it will ask again.
   void forget() {
-    for (auto& entry : tables_) {
-      entry.now.store(nullptr, std::memory_order_relaxed);
-      entry.by_offset.clear();
+    for (rank_t m = 0; m < by_offset_.size(); ++m) {
+      now_[m].store(nullptr, std::memory_order_relaxed);
+      by_offset_[m].clear();
     }
     storage_.clear();
   }
@@ -162,33 +165,26 @@ class directory {
     return at != 0;
   }
 
-  header read_header(rank_t rank, word offset) const {
-    return get(ptr<header>(rank, offset));
-  }
+  header read_header(rank_t rank, word offset) const { return get(ptr<header>(rank, offset)); }
 
   word size = 0;   ///< what this rank has added, less what it has erased
   word epoch = 0;  ///< counts how often it forgot: positions from before mean nothing
 
  private:
-  struct entry {
-    std::atomic<table*> now{nullptr};
-    std::map<word, table*> by_offset;
-  };
-
   ptr<word> field(rank_t member, std::ptrdiff_t index) const {
     return pointer_cast<word>(controls_[member]) + index;
   }
 
   table* refresh(rank_t member) {
     table* t = known(member, atomic_load(field(member, 0)));
-    tables_[member].now.store(t, std::memory_order_release);
+    now_[member].store(t, std::memory_order_release);
     return t;
   }
 
   /// This rank's description of the table of a member at an offset.
   table* known(rank_t member, word offset) {
     std::lock_guard lock(c_.mutex);
-    table*& t = tables_[member].by_offset[offset];
+    table*& t = by_offset_[member][offset];
     if (t != nullptr) return t;
     rank_t rank = controls_[member].rank();
     storage_.push_back(std::make_unique<table>());
@@ -234,7 +230,8 @@ class directory {
   std::size_t bucket_words_;
   ptr<control> mine_;
   std::vector<ptr<control>> controls_;
-  std::vector<entry> tables_;
+  std::unique_ptr<std::atomic<table*>[]> now_;     ///< of each member
+  std::vector<std::map<word, table*>> by_offset_;  ///< of each member
   std::vector<std::unique_ptr<table>> storage_;
   std::vector<ptr<word>> retired_;
   word seen_notices_ = 0;

@@ -1,5 +1,5 @@
-// The operations of a hash map on its tables. docs/protocols/hash_map.md has the states, the invariants
-// and why it is right; the comments here say which step is which.
+// The operations of a hash map on its tables. docs/protocols/hash_map.md has the states, the
+// invariants and why it is right; the comments here say which step is which.
 #pragma once
 
 #include <farside/core/promise.hpp>
@@ -13,6 +13,14 @@
 #include <span>
 #include <utility>
 
+/// Short ways that shall be part of the loop they are called in; not where nothing is optimised,
+/// and it only costs the compiler time.
+#if defined(__OPTIMIZE__)
+#define FARSIDE_HOT [[gnu::always_inline]]
+#else
+#define FARSIDE_HOT
+#endif
+
 namespace far::inline FARSIDE_BACKEND {
 
 /// Probing policies: the sequence of buckets in which a key may be. It must reach all of them in
@@ -25,14 +33,14 @@ struct linear_probing {
   }
 };
 
-/// Groups of four neighbours, at distances that grow by one group each: fewer keys pile up. After 64
-/// groups it goes on linearly, so that every bucket is reached.
+/// Groups of four neighbours, at distances that grow by one group each: fewer keys pile up. After
+/// 64 groups it goes on linearly, so that every bucket is reached.
 struct quadratic_probing {
   static constexpr std::uint64_t extra = 256;
   static std::uint64_t at(std::uint64_t home, std::uint64_t step, std::uint64_t capacity) {
     std::uint64_t group = step / 4;
-    std::uint64_t far = step < extra ? home + group * (group + 1) * 2 + step % 4
-                                     : home + (step - extra);
+    std::uint64_t far =
+        step < extra ? home + group * (group + 1) * 2 + step % 4 : home + (step - extra);
     return far % capacity;
   }
 };
@@ -111,6 +119,7 @@ class engine : public shared_state {
         c(*where),
         tables(*this, bucket_words, std::max<word>(capacity, 8)),
         promises(*this),
+        member_count_(members.size()),
         pending_(members.size()) {}
 
   void before_barrier() override {
@@ -134,7 +143,7 @@ class engine : public shared_state {
     auto h = static_cast<word>(Hash()(key));
     return std::is_same_v<Hash, hash<K>> ? h : mix(h);  // ours is good in all bits already
   }
-  place place_of(const K& key) const { return place(hash_of(key), members.size()); }
+  place place_of(const K& key) const { return place(hash_of(key), member_count_); }
 
   // --- finding ---------------------------------------------------------------------------------
 
@@ -146,9 +155,9 @@ class engine : public shared_state {
     head seen{};  ///< of an empty bucket: zero
   };
 
-  /// The first bucket in the probe sequence that is the key's (then `out` is a copy of it) or empty.
-  /// gone: an empty one that has been moved, so that the next table has the answer. full: all belong to
-  /// other keys, for good; a next table may have the answer.
+  /// The first bucket in the probe sequence that is the key's (then `out` is a copy of it) or
+  /// empty. gone: an empty one that has been moved, so that the next table has the answer. full:
+  /// all belong to other keys, for good; a next table may have the answer.
   template <bool Quiet = false, class Access>
   position probe(Access& in, const table& t, const place& p, const K& key, entry& out) const {
     word home = p.home(t.capacity);
@@ -167,9 +176,8 @@ class engine : public shared_state {
           h = out.top();
           continue;
         }
-        auto same = FARSIDE_MUTANT(map_fingerprint_trusted)
-                        ? std::optional<bool>(true)
-                        : key_store::equals(out.key(), key);
+        auto same = FARSIDE_MUTANT(map_fingerprint_trusted) ? std::optional<bool>(true)
+                                                            : key_store::equals(out.key(), key);
         if (!same) {  // the bytes of the key were freed meanwhile: its bucket has moved
           in.forget();
           h = in.top(i);
@@ -188,14 +196,15 @@ class engine : public shared_state {
     return tables.read_header(t.rank(), t.at.offset()).next != 0;
   }
 
-  /// The value of a bucket, none if it is erased. `again`: look once more, as its bytes were freed, or it
-  /// is a cell on its way to the next table: what was added since it was frozen is in the word too.
+  /// The value of a bucket, none if it is erased. `again`: look once more, as its bytes were freed,
+  /// or it is a cell on its way to the next table: what was added since it was frozen is in the
+  /// word too.
   static std::optional<V> value_in(const entry& e, bool& again) {
     again = false;
     if (e.top().what() == state::erased) return std::nullopt;
     if constexpr (cells) {
       if (e.top().what() == state::cell) {
-        again = (e.value()[0] & cell::frozen) && !FARSIDE_MUTANT(map_frozen_cell_read);
+        again = e.value()[0] & cell::frozen;
         if (again || e.value()[0] & cell::absent) return std::nullopt;
         return cell::decode<V>(e.value()[0]);
       }
@@ -211,8 +220,7 @@ class engine : public shared_state {
     table* t = &first;
     while (true) {
       position at = probe<Quiet>(in, *t, p, key, e);
-      if (at.what == found::empty || (at.what == found::full && !has_next(*t)))
-        return std::nullopt;
+      if (at.what == found::empty || (at.what == found::full && !has_next(*t))) return std::nullopt;
       if (at.what == found::mine) {
         bool again;
         auto value = value_in(e, again);
@@ -232,20 +240,24 @@ class engine : public shared_state {
   auto far_or_direct(const table& t) { return far_access<entry>(c, t); }
 
   template <class Window = prefetched<engine>>
-  [[gnu::always_inline]] std::optional<V> find(const K& key, place p, promise with,
-                                               Window* have = nullptr) {
+  FARSIDE_HOT std::optional<V> find(const K& key, place p, promise with, Window* have = nullptr) {
     if constexpr (may_be_coherent && in_place) {
       table& t = tables.of(p.member);
       if (t.direct != nullptr && !c.counts) [[likely]] {
-        std::optional<V> value;
-        if (includes(promise::find | promise::local, with)) {
-          if (find_at_once<true>(t, p, key, value)) return value;
-        } else if (find_at_once<false>(t, p, key, value)) {
-          return value;
-        }
+        word raw[entry::value_words];
+        glance seen = includes(promise::find | promise::local, with)
+                          ? find_at_once<true>(t, p, key, raw)
+                          : find_at_once<false>(t, p, key, raw);
+        if (seen == glance::absent) return std::nullopt;
+        if constexpr (cells)
+          if (seen == glance::in_cell) return std::optional<V>(cell::decode<V>(raw[0]));
+        if (seen == glance::found) return value_store::unpack(raw);
       }
     }
-    return find_slowly(key, p, with, have);
+    // Copies, so that what the short way works on can stay in registers.
+    K copy(key);
+    place same = p;
+    return find_slowly(copy, same, with, have);
   }
 
   template <class Window>
@@ -261,11 +273,14 @@ class engine : public shared_state {
     });
   }
 
+  enum class glance { unclear, absent, in_cell, found };
+
   /// The short way for entries in place where memory is coherent, when nothing is being moved or
-  /// erased or waited for on the way: false if something is. direct_access says why the order is right.
+  /// erased or waited for on the way: unclear if something is. direct_access says why the order is
+  /// right. Results go out as words, which stay in registers: an optional would be put together in
+  /// memory.
   template <bool Quiet>
-  [[gnu::always_inline]] static bool find_at_once(const table& t, place p, const K& key,
-                                                  std::optional<V>& value) {
+  FARSIDE_HOT static glance find_at_once(const table& t, place p, const K& key, word* raw) {
     constexpr auto first = Quiet ? std::memory_order_relaxed : std::memory_order_seq_cst;
     constexpr auto then = Quiet ? std::memory_order_relaxed : std::memory_order_acquire;
     const auto as_cell = static_cast<std::uint32_t>(head(state::cell, p.fingerprint, 0).raw());
@@ -280,39 +295,34 @@ class engine : public shared_state {
         std::uint64_t held[key_store::words];
         for (std::size_t k = 0; k < key_store::words; ++k)
           held[k] = atomic(at[2 + entry::value_words + k]).load(std::memory_order_relaxed);
-        if (v == 0 || v & (cell::frozen | cell::absent)) return false;
-        if (*key_store::equals(held, key)) {
-          if constexpr (cells) value = cell::decode<V>(v);
-          return true;
-        }
+        if (v == 0 || v & (cell::frozen | cell::absent)) return glance::unclear;
+        raw[0] = v;
+        if (*key_store::equals(held, key)) return glance::in_cell;
       } else if (h == 0) {
-        return true;
+        return glance::absent;
       } else if (low == as_plain) {
-        if (atomic(at[1]).load(then) != h >> 32) return false;
+        if (atomic(at[1]).load(then) != h >> 32) return glance::unclear;
         std::uint64_t body[bucket_words - 2];
         for (std::size_t k = 0; k + 2 < bucket_words; ++k)
           body[k] = atomic(at[2 + k]).load(std::memory_order_relaxed);
         if constexpr (!Quiet) {
           acquire_fence();
-          if (atomic(at[0]).load(std::memory_order_relaxed) != h) return false;
+          if (atomic(at[0]).load(std::memory_order_relaxed) != h) return glance::unclear;
         }
-        if (*key_store::equals(body + entry::value_words, key)) {
-          value = value_store::unpack(body);
-          return true;
-        }
+        for (std::size_t k = 0; k < entry::value_words; ++k) raw[k] = body[k];
+        if (*key_store::equals(body + entry::value_words, key)) return glance::found;
       } else if (head(h).moved_empty() || head(h).fingerprint() == p.fingerprint) {
-        return false;
+        return glance::unclear;
       }
-      if (step == 16) return false;
+      if (step == 16) return glance::unclear;
       at = t.direct + Probing::at(home, step, capacity) * bucket_words;
     }
   }
 
   /// Calls `work` with the access that fits.
   template <class Work>
-  [[gnu::always_inline]] auto reach(table& t, promise with, Work&& work) {
-    if (includes(with, promise::local) && t.own != nullptr)
-      return work(local_access<entry>(c, t));
+  FARSIDE_HOT auto reach(table& t, promise with, Work&& work) {
+    if (includes(with, promise::local) && t.own != nullptr) return work(local_access<entry>(c, t));
     if constexpr (may_be_coherent) {
       if (t.direct != nullptr) [[likely]]
         return work(direct_access<entry>(c, t));
@@ -328,8 +338,8 @@ class engine : public shared_state {
   };
 
   template <class Update, class Window = prefetched<engine>>
-  [[gnu::always_inline]] outcome update(const K& key, place p, const Update& with,
-                                        promise promised, Window* have = nullptr) {
+  FARSIDE_HOT outcome update(const K& key, place p, const Update& with, promise promised,
+                             Window* have = nullptr) {
     if constexpr (may_be_coherent && in_place && !Update::changes) {
       table& t = tables.of(p.member);
       if (t.direct != nullptr && !c.counts) [[likely]]
@@ -346,7 +356,7 @@ class engine : public shared_state {
   }
 
   /// The short way of an insert that finds its home empty.
-  [[gnu::always_inline]] bool insert_at_once(table& t, place p, const K& key, const V& value) {
+  FARSIDE_HOT bool insert_at_once(table& t, place p, const K& key, const V& value) {
     word* at = t.direct + p.home(t.capacity) * bucket_words;
     if (atomic(at[0]).load(std::memory_order_relaxed) != 0) return false;
     entry content;
@@ -367,8 +377,7 @@ class engine : public shared_state {
   }
 
   /// The short way of adding to a cell that is there, or of making one in its home.
-  [[gnu::always_inline]] bool add_at_once(table& t, place p, const K& key, const V& value,
-                                          outcome& done) {
+  FARSIDE_HOT bool add_at_once(table& t, place p, const K& key, const V& value, outcome& done) {
     const auto as_cell = static_cast<std::uint32_t>(head(state::cell, p.fingerprint, 0).raw());
     const word capacity = t.capacity, home = p.home(capacity);
     word* at = t.direct + home * bucket_words;
@@ -443,8 +452,8 @@ class engine : public shared_state {
 
   // --- growing ---------------------------------------------------------------------------------
 
-  /// Moves `t` to a table of `capacity` buckets, together with whoever else is at it. Returns when all
-  /// has been moved or is being moved by others.
+  /// Moves `t` to a table of `capacity` buckets, together with whoever else is at it. Returns when
+  /// all has been moved or is being moved by others.
   void move_table(rank_t member, table& t, word capacity) {
     tables.begin_move(t, capacity);
     help(member, t);
@@ -507,8 +516,8 @@ class engine : public shared_state {
   /// Frees the bytes of all entries in this rank's own tables; nobody else is there.
   void release_bytes(table& first);
 
-  /// Buckets a member, so that `entries` altogether make no table grow: two thirds full, and more where
-  /// so few entries will be spread unevenly (four standard deviations).
+  /// Buckets a member, so that `entries` altogether make no table grow: two thirds full, and more
+  /// where so few entries will be spread unevenly (four standard deviations).
   static word capacity_for(word entries, rank_t over) {
     word each = (entries + over - 1) / over;
     return each + each / 2 + static_cast<word>(6 * std::sqrt(static_cast<double>(each))) + 8;
@@ -519,6 +528,7 @@ class engine : public shared_state {
   promise_check promises;
 
  private:
+  rank_t member_count_;
   static constexpr bool may_be_coherent = !never_coherent<transport>;
   static constexpr word largest_batch = 256;
 
@@ -653,7 +663,8 @@ class engine : public shared_state {
     return 3 * (h.used - dead) < t.capacity ? t.capacity : 2 * t.capacity;
   }
 
-  /// The table is nearly full. If there is no room for a larger one, this one is filled to the last.
+  /// The table is nearly full. If there is no room for a larger one, this one is filled to the
+  /// last.
   [[gnu::noinline]] void grow_early(rank_t member, table& t, word used) {
     if (used < pending_[member].no_room_until) return;
     try {

@@ -1,29 +1,29 @@
 // Saving a hash map to a file and loading it, also on another number of ranks.
 //
-//   | magic | key bytes | value bytes | entries | blocks | index |  block 0 | block 1 | ... | index: {offset, bytes,
-//   entries, checksum} of each block |
+//   | magic | key bytes | value bytes | entries | blocks | index |  block 0 | block 1 | ... |
+//   index: {offset, bytes, entries, checksum} of each block |
 //
-// Blocks hold serialized pairs. It is written under another name and renamed when all of it is on the
-// disk.
+// Blocks hold serialized pairs. It is written under another name and renamed when all of it is on
+// the disk.
 #pragma once
 
 #include <farside/core/collectives.hpp>
 #include <farside/detail/hashing.hpp>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <string>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
 struct file_header {
   std::uint64_t magic = 0x31'50'41'4d'52'41'46'0a;  // "\nFARMAP1"
-  std::uint64_t key_bytes = 0;    ///< zero: of variable length
+  std::uint64_t key_bytes = 0;                      ///< zero: of variable length
   std::uint64_t value_bytes = 0;
   std::uint64_t entries = 0;
   std::uint64_t blocks = 0;
@@ -43,7 +43,8 @@ inline constexpr std::uint64_t file_bytes<T> = sizeof(typename fixed_form<T>::ty
 /// A file that is closed at the end. Calls that fail leave a message in `problem`.
 class open_file {
  public:
-  open_file(const std::string& path, int flags) : path_(path), fd_(open(path.c_str(), flags, 0644)) {
+  open_file(const std::string& path, int flags)
+      : path_(path), fd_(open(path.c_str(), flags, 0644)) {
     if (fd_ < 0) fail("cannot open");
   }
   ~open_file() {
@@ -77,7 +78,7 @@ class open_file {
     if (problem.empty() && fsync(fd_) != 0 && errno != EINVAL) fail("cannot write to");
   }
   std::uint64_t size() {
-    struct stat status {};
+    struct stat status{};
     if (problem.empty() && fstat(fd_, &status) != 0) fail("cannot look at");
     return static_cast<std::uint64_t>(status.st_size);
   }

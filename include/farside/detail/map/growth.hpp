@@ -2,19 +2,21 @@
 //
 //   empty           -> moved                                          one compare-and-swap
 //   erased          -> moved                                          nothing goes along
-//   plain v         -> plain v, frozen -> (copied) -> moved           nobody changes it once it is frozen
-//   cell, value x   -> its word is frozen -> (copied) -> moved        an addition that meets the frozen word repeats
+//   plain v         -> plain v, frozen -> (copied) -> moved           nobody changes it once it is
+//   frozen cell, value x   -> its word is frozen -> (copied) -> moved        an addition that meets
+//   the frozen word repeats
 //                                                                     in the next table
 //
-// A cell is copied by the one rank that froze it: only that one knows its value, as additions that do not
-// count change the word all the same. Others wait until it is marked. Nobody waits in a circle: who moves a
-// chunk may wait for one who moves a single bucket, who waits for nobody in that table; and copying into
-// the next table may wait there, for those who move that one, and so on.
+// A cell is copied by the one rank that froze it: only that one knows its value, as additions that
+// do not count change the word all the same. Others wait until it is marked. Nobody waits in a
+// circle: who moves a chunk may wait for one who moves a single bucket, who waits for nobody in
+// that table; and copying into the next table may wait there, for those who move that one, and so
+// on.
 //
-// Several ranks may move the same plain bucket: a copy is an insert that does nothing if the key has a bucket in
-// the next table, erased or not, so that a slow copier does not bring back what was erased there.
-// Operations on a key go on in the next table as soon as the key's own bucket, or the empty one at the
-// end of its probe sequence, is marked moved; the copy is complete before that.
+// Several ranks may move the same plain bucket: a copy is an insert that does nothing if the key
+// has a bucket in the next table, erased or not, so that a slow copier does not bring back what was
+// erased there. Operations on a key go on in the next table as soon as the key's own bucket, or the
+// empty one at the end of its probe sequence, is marked moved; the copy is complete before that.
 #pragma once
 
 #include <farside/detail/map/engine.hpp>
@@ -53,7 +55,7 @@ void engine<K, V, Hash, Probing>::move_buckets(rank_t member, table& t, table& n
         marks.push_back(m);
       }
       if (copied != 0) {
-        if (!FARSIDE_MUTANT(map_moved_before_copied)) in.complete();
+        in.complete();
         fetch_add(next.field(header::at_used), copied);
       }
       for (mark& m : marks) {
@@ -70,8 +72,8 @@ void engine<K, V, Hash, Probing>::move_buckets(rank_t member, table& t, table& n
   }
 }
 
-/// Keeps everybody from changing bucket `i`, of which `out` becomes a copy. False: there is nothing to
-/// copy or to mark any more.
+/// Keeps everybody from changing bucket `i`, of which `out` becomes a copy. False: there is nothing
+/// to copy or to mark any more.
 template <class K, class V, class Hash, class Probing>
 template <class Access>
 bool engine<K, V, Hash, Probing>::freeze(Access& in, word i, entry& out, bool& alive) {
@@ -145,11 +147,6 @@ word engine<K, V, Hash, Probing>::implant(rank_t member, table& next, const entr
       position at = probe(in, *to, p, *key, other);
       switch (at.what) {
         case found::mine:
-          if (FARSIDE_MUTANT(map_copy_revives) && other.value()[0] & cell::absent) {
-            in.change_cell(at.index, other.value()[0], copy.value()[0]);
-            return true;
-          }
-          return true;
         case found::mine_moved:
           return true;
         case found::gone:

@@ -26,8 +26,7 @@ auto hash_map<K, V, Hash, Probing>::with_window_in_flight(const K& key, promise 
   w->first = p.home(t.capacity);
   w->count = std::min<std::uint64_t>(w->buckets.size(), t.capacity - w->first);
   auto* to = reinterpret_cast<std::uint64_t*>(w->buckets.data());
-  return async_get(t.bucket_at(w->first, engine::bucket_words), to,
-                   w->count * engine::bucket_words)
+  return async_get(t.bucket_at(w->first, engine::bucket_words), to, w->count * engine::bucket_words)
       .then([&e, p, w, finish = std::move(finish), epoch = e.tables.epoch]() mutable {
         // After a barrier the table may be gone: then from the beginning.
         return finish(e, p, epoch == e.tables.epoch ? w.get() : nullptr);
@@ -99,7 +98,8 @@ future<V> hash_map<K, V, Hash, Probing>::async_modify(const K& key, F change, pr
       });
 }
 
-// --- many ------------------------------------------------------------------------------------------
+// --- many
+// ------------------------------------------------------------------------------------------
 
 template <class K, class V, class Hash, class Probing>
 auto hash_map<K, V, Hash, Probing>::find(std::span<const K> keys, promise with) const
@@ -169,7 +169,8 @@ void hash_map<K, V, Hash, Probing>::accumulate(std::span<const value_type> entri
       });
 }
 
-// --- the whole ---------------------------------------------------------------------------------------
+// --- the whole
+// ---------------------------------------------------------------------------------------
 
 template <class K, class V, class Hash, class Probing>
 void hash_map<K, V, Hash, Probing>::clear() {
@@ -239,8 +240,10 @@ void hash_map<K, V, Hash, Probing>::save(const std::string& path) const {
   std::uint64_t all_entries = all_reduce(entries, std::plus<>(), e.members);
   if (first && problem.empty()) {
     open_file file(partial, O_WRONLY);
-    file_header header{.key_bytes = file_bytes<K>, .value_bytes = file_bytes<V>,
-                       .entries = all_entries, .index = total};
+    file_header header{.key_bytes = file_bytes<K>,
+                       .value_bytes = file_bytes<V>,
+                       .entries = all_entries,
+                       .index = total};
     for (const auto& of_rank : all_blocks) {
       file.write_at(total + header.blocks * sizeof(file_block), of_rank.data(),
                     of_rank.size() * sizeof(file_block));
@@ -331,7 +334,8 @@ hash_map_statistics hash_map<K, V, Hash, Probing>::statistics() const {
   if (result.entries != 0) {
     auto entries = static_cast<double>(result.entries);
     result.mean_probes = static_cast<double>(probes) / entries;
-    result.skew = static_cast<double>(result.most_entries) * static_cast<double>(all.size()) / entries;
+    result.skew =
+        static_cast<double>(result.most_entries) * static_cast<double>(all.size()) / entries;
   }
   return result;
 }

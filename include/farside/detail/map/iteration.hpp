@@ -7,10 +7,10 @@
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
-/// An input iterator; what it points to is a copy. An entry that is there all the time is seen once;
-/// one that comes, goes or changes meanwhile is seen or not, with one of its values. It reads the table
-/// that its member had when it came there, also while that moves to another, and may not be kept
-/// over a barrier.
+/// An input iterator; what it points to is a copy. An entry that is there all the time is seen
+/// once; one that comes, goes or changes meanwhile is seen or not, with one of its values. It reads
+/// the table that its member had when it came there, also while that moves to another, and may not
+/// be kept over a barrier.
 template <class Engine, class K, class V>
 class iterator {
  public:

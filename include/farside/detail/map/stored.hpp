@@ -1,7 +1,7 @@
 // How a key or value is kept in a bucket: in place if it is of fixed length, else {where, size,
 // checksum} of its bytes, which lie in the segment of the rank that stored it. A reader that finds
-// other bytes than the checksum's has come too early or too late, and looks at the bucket again: bytes
-// that were freed may hold anything.
+// other bytes than the checksum's has come too early or too late, and looks at the bucket again:
+// bytes that were freed may hold anything.
 #pragma once
 
 #include <farside/core/memory.hpp>
@@ -59,8 +59,7 @@ struct stored<T, false> {
   }
   static std::optional<T> unpack(const std::uint64_t* from) {
     auto bytes = get(where(from), static_cast<std::size_t>(from[1]));
-    if (hash_bytes(bytes.data(), bytes.size()) != from[2] &&
-        !FARSIDE_MUTANT(map_bytes_not_checked))
+    if (hash_bytes(bytes.data(), bytes.size()) != from[2] && !FARSIDE_MUTANT(map_bytes_not_checked))
       return std::nullopt;
     return from_bytes<T>(bytes);
   }

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <utility>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
@@ -27,14 +28,22 @@ struct header {
   word capacity = 0, next = 0, claimed = 0, done = 0, used = 0, dead = 0, block = 0, spare = 0;
 
   static constexpr std::size_t words = 8;
-  enum index : std::size_t { at_capacity, at_next, at_claimed, at_done, at_used, at_dead, at_block };
+  enum index : std::size_t {
+    at_capacity,
+    at_next,
+    at_claimed,
+    at_done,
+    at_used,
+    at_dead,
+    at_block
+  };
 };
 
 inline constexpr word chunk = 256;  ///< buckets that are moved in one go
 
 /// A table as one rank knows it. It stays where it is until no rank can be reading it any more.
 struct table {
-  ptr<word> at;           ///< its header
+  ptr<word> at;  ///< its header
   word capacity = 0;
   word* direct = nullptr;  ///< the first bucket, where memory is coherent
   word* own = nullptr;     ///< the first bucket, if it is this rank's own
@@ -56,10 +65,11 @@ inline void release_fence() {
 #endif
 }
 
-/// Taking a bucket, and storing the word that makes it whole. An operation must come before the next one of
-/// its rank (store buffering), so one of the two is sequentially consistent, like the load of a head: the
-/// one that is so anyway. On arm64 a relaxed compare-and-swap lets the next operation begin while
-/// its line is still on its way; on x86-64 it is a fence in any case, and the store need not be.
+/// Taking a bucket, and storing the word that makes it whole. An operation must come before the
+/// next one of its rank (store buffering), so one of the two is sequentially consistent, like the
+/// load of a head: the one that is so anyway. On arm64 a relaxed compare-and-swap lets the next
+/// operation begin while its line is still on its way; on x86-64 it is a fence in any case, and the
+/// store need not be.
 #if defined(__aarch64__)
 inline constexpr auto claim_order = std::memory_order_relaxed;
 inline constexpr auto publish_order = std::memory_order_seq_cst;
@@ -98,13 +108,14 @@ class far_access {
 
   /// True: `out` is all of one version, that of head `h`. False: its head has become out.top().
   bool read(word i, head h, Bucket& out) {
+    bool flushed = false;
     while (true) {
       out = window_[i - first_];
       if (out.top() != h) return false;
       if (out.is_sealed(where(i))) return true;
-      // What belongs to the head is on its way. So may be something of this rank (copies are completed
-      // many at a time), for which whoever is waited for may be waiting.
-      if (!FARSIDE_MUTANT(map_waits_unflushed)) flush(table_.rank());
+      // What belongs to the head is on its way. So may be something of this rank (copies are
+      // completed many at a time), for which whoever is waited for may be waiting.
+      if (!std::exchange(flushed, true)) flush(table_.rank());
       c_.wait_round();
       far::get(table_.bucket_at(i, words), reinterpret_cast<word*>(&window_[i - first_]), words);
     }
@@ -137,8 +148,8 @@ class far_access {
     if (!FARSIDE_MUTANT(map_body_unflushed)) flush(table_.rank());
   }
 
-  /// An operation ends with an atomic: gets of others that begin later shall see it. No round trip, as no
-  /// put is under way, and not counted.
+  /// An operation ends with an atomic: gets of others that begin later shall see it. No round trip,
+  /// as no put is under way, and not counted.
   void settle() {
     if (!FARSIDE_MUTANT(map_ends_unsettled)) c_.link.flush(table_.rank());
   }
@@ -179,14 +190,14 @@ class far_access {
 /// Order. A reader loads the head (sequentially consistent: an insert by this rank, whose
 /// compare-and-swap is too, comes before it, and so do its earlier finds).
 ///
-/// Plain: then the seal (acquire), value and key, and the head again after an acquire fence. The seal is
-/// stored last (release), so a seal of version v comes with all of v. A writer of v + 1 changes the head
-/// first, and a release fence comes between that and its first store: a reader that saw any of them
-/// sees the new head in its second look.
+/// Plain: then the seal (acquire), value and key, and the head again after an acquire fence. The
+/// seal is stored last (release), so a seal of version v comes with all of v. A writer of v + 1
+/// changes the head first, and a release fence comes between that and its first store: a reader
+/// that saw any of them sees the new head in its second look.
 ///
-/// Cell: then the value (acquire), which is stored last (release) and is not zero, and the key, which
-/// never changes. The value is what it was when it was loaded; if the bucket has moved since, that was
-/// before.
+/// Cell: then the value (acquire), which is stored last (release) and is not zero, and the key,
+/// which never changes. The value is what it was when it was loaded; if the bucket has moved since,
+/// that was before.
 template <class Bucket>
 class direct_access {
  public:
@@ -303,8 +314,8 @@ class direct_access {
   word first_ = 0, end_ = 0;
 };
 
-/// The owner's own buckets while nobody else is there: no communication and no atomics. What it leaves
-/// is what the others expect, after a flush of the owner or a barrier.
+/// The owner's own buckets while nobody else is there: no communication and no atomics. What it
+/// leaves is what the others expect, after a flush of the owner or a barrier.
 template <class Bucket>
 class local_access {
  public:

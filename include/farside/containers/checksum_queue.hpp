@@ -1,0 +1,31 @@
+// far::checksum_queue<T>: a queue on one rank whose elements are verified by a checksum, as in the
+// thesis (Brock 2022, 5.1), on every back end.
+//
+// A push takes a ticket and writes element and checksum; a pop takes one, reads both and compares.
+// The checksum depends on the ticket, so that what the ring held a round ago is never taken for
+// new. Where memory is not coherent far::circular_queue does the same; where it is, that has a
+// plain stamp instead, and is faster.
+#pragma once
+
+#include <farside/detail/ring_mixed.hpp>
+#include <farside/detail/ring_slots.hpp>
+
+namespace far::inline FARSIDE_BACKEND {
+
+/// The operations, guarantees and costs are those of far::circular_queue.
+template <class T>
+class checksum_queue
+    : public detail::mixed_ring<
+          T, detail::verified_slots<sizeof(box<T>), detail::ring_verification::seal>> {
+ public:
+  /// Collective over the team of `with` (the world, if there is none): an empty queue for
+  /// `capacity` elements in the memory of member `host`.
+  checksum_queue(rank_t host, std::uint64_t capacity, const container_options& with = {})
+      : detail::mixed_ring<T,
+                           detail::verified_slots<sizeof(box<T>), detail::ring_verification::seal>>(
+            "checksum_queue", host, capacity, with) {
+    detail::require_serializable<T>();
+  }
+};
+
+}  // namespace far::inline FARSIDE_BACKEND
