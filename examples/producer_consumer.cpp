@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
       stolen += victim != far::rank();
       victim = far::rank();
       if (next->depth == 0) {
+        for (volatile int i = 0; i < 20'000;) i = i + 1;  // hard work
         ++worked;
         weight += next->weight;
         far::fetch_add(done, 1);

@@ -240,18 +240,14 @@ FAR_TEST(strings) {
 }
 
 FAR_TEST(user_defined_types) {
-  agrees_with_a_set<far::bloom_filter<position>>([](std::uint64_t i) {
-    return position{static_cast<int>(i), 7};
-  });
-  agrees_with_a_set<far::bloom_filter<reading>>([](std::uint64_t i) {
-    return reading{'r', static_cast<long>(i)};
-  });
-  agrees_with_a_set<far::bloom_filter<word>>([](std::uint64_t i) {
-    return word{"w", {static_cast<int>(i)}};
-  });
-  agrees_with_a_set<far::plain_bloom_filter<word>>([](std::uint64_t i) {
-    return word{"w", {static_cast<int>(i)}};
-  });
+  agrees_with_a_set<far::bloom_filter<position>>(
+      [](std::uint64_t i) { return position{static_cast<int>(i), 7}; });
+  agrees_with_a_set<far::bloom_filter<reading>>(
+      [](std::uint64_t i) { return reading{'r', static_cast<long>(i)}; });
+  agrees_with_a_set<far::bloom_filter<word>>(
+      [](std::uint64_t i) { return word{"w", {static_cast<int>(i)}}; });
+  agrees_with_a_set<far::plain_bloom_filter<word>>(
+      [](std::uint64_t i) { return word{"w", {static_cast<int>(i)}}; });
 }
 
 FAR_TEST(exactly_one_is_told_that_a_key_is_new) {

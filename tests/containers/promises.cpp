@@ -6,27 +6,6 @@ namespace {
 
 using far::promise;
 
-/// Whether some rank was told of a broken promise, in words that name `first` and `second`.
-template <class Work>
-bool somebody_is_told(const char* first, const char* second, Work work) {
-  far::barrier();
-  bool told = false;
-  try {
-    work();
-  } catch (const far::usage_error& e) {
-    std::string text = e.what();
-    told = text.find("a promise was broken") != std::string::npos &&
-           text.find(first) != std::string::npos && text.find(second) != std::string::npos &&
-           text.find("on rank") != std::string::npos;
-  }
-  bool result = far::all_reduce(told ? 1 : 0, far::maximum()) == 1;
-  far::barrier();
-  return result;
-}
-
-bool first_half() { return far::rank() == 0; }
-bool second_half() { return far::rank() == far::nprocs() - 1; }
-
 }  // namespace
 
 FAR_TEST(promises_have_names) {
@@ -52,6 +31,31 @@ FAR_TEST(kept_promises_pass) {
 }
 
 #if FARSIDE_CHECKED
+namespace {
+
+/// Whether some rank was told of a broken promise, in words that name `first` and `second`.
+template <class Work>
+bool somebody_is_told(const char* first, const char* second, Work work) {
+  far::barrier();
+  bool told = false;
+  try {
+    work();
+  } catch (const far::usage_error& e) {
+    std::string text = e.what();
+    told = text.find("a promise was broken") != std::string::npos &&
+           text.find(first) != std::string::npos && text.find(second) != std::string::npos &&
+           text.find("on rank") != std::string::npos;
+  }
+  bool result = far::all_reduce(told ? 1 : 0, far::maximum()) == 1;
+  far::barrier();
+  return result;
+}
+
+bool first_half() { return far::rank() == 0; }
+bool second_half() { return far::rank() == far::nprocs() - 1; }
+
+}  // namespace
+
 FAR_TEST(broken_promises_are_told) {
   far::hash_map<int, int> map(8, {.name = "ages"});
   // Only finds were promised, and somebody inserts.

@@ -20,6 +20,7 @@
 //
 // A member whose ring is full makes its sender wait until it calls send, receive or finish. So
 // between the first send and finish no member may wait for another one by other means (a barrier).
+// What was sent and not finished is lost when the exchange ends.
 #pragma once
 
 #include <farside/core/serialization.hpp>
@@ -66,7 +67,7 @@ class exchange {
   /// The same; if it has to wait, what arrives is handled at once instead of kept. For bounded
   /// memory.
   template <class Handler>
-  requires std::invocable<Handler&, values>
+    requires std::invocable<Handler&, values>
   void send(rank_t to, const T& value, Handler&& meanwhile) {
     with_handler(meanwhile, [&](const auto& h) { append(to, value, &h); });
   }
@@ -74,7 +75,7 @@ class exchange {
   /// Sends all of them, in order: copies of whole pieces where T is trivially copyable.
   void send(rank_t to, std::span<const T> some) { append_all(to, some, nullptr); }
   template <class Handler>
-  requires std::invocable<Handler&, values>
+    requires std::invocable<Handler&, values>
   void send(rank_t to, std::span<const T> some, Handler&& meanwhile) {
     with_handler(meanwhile, [&](const auto& h) { append_all(to, some, &h); });
   }

@@ -195,13 +195,17 @@ class element_access {
   }
   /// Begins to read a range; `to` must live until the future is ready. For trivially copyable T.
   future<void> async_get(std::size_t first, std::span<T> to,
-                         promise during = promise::everything) const requires plain_elements {
+                         promise during = promise::everything) const
+    requires plain_elements
+  {
     state_->check(promise::find, "async_get", first, to.size(), during);
     return state_->begin_read(first, to.data(), to.size());
   }
   /// Begins to write a range; `from` must not change until the future is ready.
   future<void> async_put(std::size_t first, std::span<const T> from,
-                         promise during = promise::everything) requires plain_elements {
+                         promise during = promise::everything)
+    requires plain_elements
+  {
     elements<T>& s = *state_;
     s.check(promise::modify, "async_put", first, from.size(), during);
     std::vector<future<void>> pieces;
@@ -242,7 +246,9 @@ class element_access {
 
   /// Where element `i` lies, for all that far pointers can do. Promises are not checked on that
   /// way.
-  far::ptr<T> ptr(std::size_t i) const requires plain_elements {
+  far::ptr<T> ptr(std::size_t i) const
+    requires plain_elements
+  {
     state_->require_range("ptr", i, 1);
     return state_->where_is(i);
   }
@@ -255,7 +261,9 @@ class element_access {
   /// The elements that lie here, to load and store; empty where there are none. No communication;
   /// what others do at the same time is the caller's to order, and stores are visible to them after
   /// a flush or barrier.
-  std::span<T> local() const requires plain_elements {
+  std::span<T> local() const
+    requires plain_elements
+  {
     return {state_->my_elements(), state_->my_size()};
   }
   /// The index of the first of them.

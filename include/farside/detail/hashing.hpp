@@ -103,7 +103,7 @@ concept equal_by_bytes = plain<T> && std::has_unique_object_representations_v<T>
 template <class T>
 concept string_like = requires(const T& s) {
   typename T::traits_type;
-  {std::basic_string_view<typename T::value_type, typename T::traits_type>(s)};
+  { std::basic_string_view<typename T::value_type, typename T::traits_type>(s) };
 };
 
 template <class T>
@@ -119,9 +119,7 @@ concept has_standard_hash = requires(const T& value) {
 };
 
 template <class T>
-concept tuple_like = requires {
-  std::tuple_size<T>::value;
-};
+concept tuple_like = requires { std::tuple_size<T>::value; };
 
 template <class T>
 std::uint64_t hash_of(const T& value) {

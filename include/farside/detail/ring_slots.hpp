@@ -94,8 +94,7 @@ class verified_slots {
         if (others == ring_pops::nobody_elses)
           popped.store(popped.load(std::memory_order_relaxed) + count, std::memory_order_release);
         else
-          popped.fetch_add(count, FARSIDE_MUTANT(ring_mark_relaxed) ? std::memory_order_relaxed
-                                                                    : std::memory_order_release);
+          popped.fetch_add(count, std::memory_order_release);
         note(in.where(), operation::atomic, in.host(), 8, false);
       });
       return;
@@ -143,9 +142,7 @@ class verified_slots {
   [[gnu::always_inline]] static void store(ring& in, std::uint64_t ticket, const std::byte* form) {
     std::byte* at = in.raw_slot(in.push_slot(ticket));
     std::memcpy(at, form, Bytes);
-    stamp(at).store(stamp_of(in, ticket), FARSIDE_MUTANT(ring_stamp_relaxed)
-                                              ? std::memory_order_relaxed
-                                              : std::memory_order_release);
+    stamp(at).store(stamp_of(in, ticket), std::memory_order_release);
   }
   [[gnu::always_inline]] static bool load(ring& in, std::uint64_t ticket, std::byte* to) {
     std::byte* at = in.raw_slot(in.pop_slot(ticket));

@@ -7,7 +7,9 @@
 //   63 ......... 32  31 ........... 4    3       2        1 0
 //   version          fingerprint         moved   frozen   state: empty, plain, cell, erased
 //
-// Value and key are written by puts, together with the seal, by whoever has won the head:
+// Value and key are written by puts, together with the seal, by whoever has won the head. The words of a
+// value that is replaced are masked with the version: were one the same in two versions, nobody could tell
+// whether the later put of it has landed, and it might land on a third.
 //
 //   plain, erased   the seal is over version, place, value and key
 //   cell            the value is one word, changed by atomics after it has come; the seal is over
@@ -158,6 +160,13 @@ struct bucket {
   const word* key() const { return body + ValueWords; }
 
   head top() const { return head(head_word); }
+
+  /// The value as it is stored where puts write it, and back.
+  void mask(head h, word where) {
+    if (h.what() == state::cell || FARSIDE_MUTANT(map_words_not_masked)) return;
+    word by = mix(where ^ mix(h.version()));
+    for (std::size_t k = 0; k < ValueWords; ++k) body[k] ^= mix(by + k);
+  }
 
   /// The seal that belongs to this bucket if its head is `h` and it lies at `where`.
   word right_seal(head h, word where) const {

@@ -112,7 +112,10 @@ class far_access {
     while (true) {
       out = window_[i - first_];
       if (out.top() != h) return false;
-      if (out.is_sealed(where(i))) return true;
+      if (out.is_sealed(where(i))) {
+        out.mask(h, where(i));
+        return true;
+      }
       // What belongs to the head is on its way. So may be something of this rank (copies are
       // completed many at a time), for which whoever is waited for may be waiting.
       if (!std::exchange(flushed, true)) flush(table_.rank());
@@ -123,7 +126,10 @@ class far_access {
 
   /// The same where nobody writes.
   head top_quiet(word i) { return top(i); }
-  void read_quiet(word i, Bucket& out) const { out = window_[i - first_]; }
+  void read_quiet(word i, Bucket& out) const {
+    out = window_[i - first_];
+    out.mask(out.top(), where(i));
+  }
 
   /// Whether the head was `expected` and is now `desired`; else `expected` becomes what it is.
   bool change(word i, head& expected, head desired) {
@@ -138,7 +144,8 @@ class far_access {
   }
 
   /// Value, and if `fresh` key, of a head that this rank has just won.
-  void write(word i, head h, Bucket& from, bool fresh) {
+  void write(word i, head h, Bucket from, bool fresh) {
+    from.mask(h, where(i));
     from.seal = from.right_seal(h, where(i));
     std::size_t n = words - 1 - (fresh ? 0 : Bucket::key_words);
     put(table_.bucket_at(i, words) + 1, reinterpret_cast<const word*>(&from) + 1, n);
@@ -335,6 +342,7 @@ class local_access {
   void read_quiet(word i, Bucket& out) const {
     auto* to = reinterpret_cast<word*>(&out);
     for (std::size_t k = 0; k < words; ++k) to[k] = load(base_[i * words + k]);
+    if (!coherent_) out.mask(out.top(), where(i));
   }
   bool change(word i, head& expected, head desired) {
     head now = top(i);
@@ -347,8 +355,9 @@ class local_access {
     head expected;
     return change(i, expected, desired);
   }
-  void write(word i, head h, Bucket& from, bool fresh) {
-    from.seal = coherent_ ? h.version() : from.right_seal(h, table_.bucket_at(i, words).raw());
+  void write(word i, head h, Bucket from, bool fresh) {
+    if (!coherent_) from.mask(h, where(i));
+    from.seal = coherent_ ? h.version() : from.right_seal(h, where(i));
     std::size_t n = words - (fresh ? 0 : Bucket::key_words);
     auto* source = reinterpret_cast<const word*>(&from);
     for (std::size_t k = 1; k < n; ++k) store(base_[i * words + k], source[k]);
@@ -369,6 +378,8 @@ class local_access {
   }
 
  private:
+  word where(word i) const { return table_.bucket_at(i, words).raw(); }
+
   // Relaxed atomics cost nothing, and say to the thread sanitizer what the promise says to us.
   static word load(word& w) { return atomic(w).load(std::memory_order_relaxed); }
   static void store(word& w, word value) { atomic(w).store(value, std::memory_order_relaxed); }
