@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 namespace far::inline FARSIDE_BACKEND {
 namespace detail {
@@ -80,18 +81,27 @@ bool planned_failure(Link& link) {
     return false;
 }
 
-inline std::size_t local_allocate(context& c, std::size_t bytes, std::size_t alignment) {
+/// Memory of the local heap. What is left to do where it has none, and cannot grow, `otherwise` does.
+template <class Otherwise>
+std::size_t local_allocate(context& c, std::size_t bytes, std::size_t alignment,
+                           Otherwise otherwise) {
   std::lock_guard lock(c.mutex);
   collect_freed(c);
-  if (!planned_failure(c.link))
+  if (!planned_failure(c.link)) {
     for (int attempt = 0; attempt < 2; ++attempt) {
       if (auto offset = c.heap.allocate(bytes, alignment)) return *offset;
       if (!extend_heap(c, bytes, alignment)) break;
     }
+    if (std::optional<std::size_t> offset = otherwise()) return *offset;
+  }
   const boundary& split = c.far_heap.split();
   std::size_t untouched = split.untouched(c.link, c.link.rank()) / split.unit() * split.unit();
   raise_full(c, "far::alloc", c.link.rank(), bytes,
              std::max(c.heap.largest_free(), c.heap.free_at_end() + untouched));
+}
+
+inline std::size_t local_allocate(context& c, std::size_t bytes, std::size_t alignment) {
+  return local_allocate(c, bytes, alignment, [] { return std::nullopt; });
 }
 
 template <class T>
@@ -104,14 +114,19 @@ std::size_t bytes_for(std::size_t n) {
 
 /// Memory for `n` objects in this rank's own segment, uninitialised. Not collective; no
 /// communication with others: 1 atomic on own memory, 2 more when its heap has to grow (by a
-/// thirty-second at least, if there is plenty). Throws far::allocation_error if there is no room.
+/// thirty-second at least, if there is plenty). When it cannot, as far::alloc_on has taken the rest, what
+/// was freed of that is used. Throws far::allocation_error if there is no room.
 template <class T>
 ptr<T> alloc(std::size_t n = 1) {
   detail::require_transferable<T>();
   std::size_t bytes = detail::bytes_for<T>(n);
   detail::context& c = detail::here();
   return detail::perform(operation::allocation, c.link.rank(), bytes, [&](detail::context&) {
-    return ptr<T>(c.link.rank(), detail::local_allocate(c, bytes, alignof(T)));
+    auto freed_elsewhere = [&]() -> std::optional<std::size_t> {
+      if constexpr (alignof(T) > detail::remote_heap::header) return std::nullopt;
+      return c.far_heap.allocate(c.link, c.link.rank(), bytes, [&] { c.quiet_wait_round(); });
+    };
+    return ptr<T>(c.link.rank(), detail::local_allocate(c, bytes, alignof(T), freed_elsewhere));
   });
 }
 
