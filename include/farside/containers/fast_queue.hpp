@@ -188,7 +188,8 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
       release(reinterpret_cast<const std::byte*>(&packed), 1);
     return got.count != 0;
   }
-  /// Of elements that found no room. Their bytes may still be on their way to the memory given back.
+  /// Of elements that found no room. Their bytes may still be on their way to the memory given
+  /// back.
   static void release(const std::byte* forms, std::uint64_t n) {
     if constexpr (!form::in_place) {
       flush(detail::here().link.rank());

@@ -81,7 +81,8 @@ bool planned_failure(Link& link) {
     return false;
 }
 
-/// Memory of the local heap. What is left to do where it has none, and cannot grow, `otherwise` does.
+/// Memory of the local heap. What is left to do where it has none, and cannot grow, `otherwise`
+/// does.
 template <class Otherwise>
 std::size_t local_allocate(context& c, std::size_t bytes, std::size_t alignment,
                            Otherwise otherwise) {
@@ -114,8 +115,8 @@ std::size_t bytes_for(std::size_t n) {
 
 /// Memory for `n` objects in this rank's own segment, uninitialised. Not collective; no
 /// communication with others: 1 atomic on own memory, 2 more when its heap has to grow (by a
-/// thirty-second at least, if there is plenty). When it cannot, as far::alloc_on has taken the rest, what
-/// was freed of that is used. Throws far::allocation_error if there is no room.
+/// thirty-second at least, if there is plenty). When it cannot, as far::alloc_on has taken the
+/// rest, what was freed of that is used. Throws far::allocation_error if there is no room.
 template <class T>
 ptr<T> alloc(std::size_t n = 1) {
   detail::require_transferable<T>();

@@ -7,9 +7,9 @@
 //   63 ......... 32  31 ........... 4    3       2        1 0
 //   version          fingerprint         moved   frozen   state: empty, plain, cell, erased
 //
-// Value and key are written by puts, together with the seal, by whoever has won the head. The words of a
-// value that is replaced are masked with the version: were one the same in two versions, nobody could tell
-// whether the later put of it has landed, and it might land on a third.
+// Value and key are written by puts, together with the seal, by whoever has won the head. The words
+// of a value that is replaced are masked with the version: were one the same in two versions,
+// nobody could tell whether the later put of it has landed, and it might land on a third.
 //
 //   plain, erased   the seal is over version, place, value and key
 //   cell            the value is one word, changed by atomics after it has come; the seal is over
