@@ -295,7 +295,6 @@ FAR_TEST(atomics) {
 }
 
 FAR_TEST(costs) {
-  if (FARSIDE_CHECKED) SKIP("checks of promises communicate too");
   far::rank_t p = far::nprocs();
   far::darray<long> a(4 * p, 1L);
   std::size_t next = 4 * ((far::rank() + 1) % p);

@@ -340,7 +340,6 @@ FAR_TEST(over_a_team_and_moved) {
 }
 
 FAR_TEST(costs) {
-  if (FARSIDE_CHECKED) SKIP("checks of promises communicate too");
   far::bloom_filter<int> filter(1000, 0.001);
   CHECK_EQ(cost_of([&] { filter.insert(1); }), cost{.atomics = 1});
   CHECK_EQ(cost_of([&] { filter.find(1); }), cost{.gets = 1});

@@ -24,6 +24,18 @@ namespace far::inline FARSIDE_BACKEND::detail {
 
 #if FARSIDE_CHECKED
 
+/// As long as it lives nobody counts: what checks do is not what the operation costs.
+class uncounted {
+ public:
+  explicit uncounted(context& c) : c_(c), counts_(std::move(c.counts)) {}
+  ~uncounted() { c_.counts = std::move(counts_); }
+  uncounted(const uncounted&) = delete;
+
+ private:
+  context& c_;
+  std::unique_ptr<statistics> counts_;
+};
+
 class promise_check {
  public:
   /// Collective.
@@ -51,6 +63,7 @@ class promise_check {
     before.promised = before.any ? before.promised & promised : promised;
     before.any = true;
     std::string key = subject();
+    uncounted aside(*of_.where);
     publish(index, before.promised, name, key);
     for (rank_t member = 0; member < all_.size(); ++member)
       if (member != of_.members.rank()) compare(member, kind, name, promised, key);
