@@ -125,6 +125,7 @@ FAR_TEST(a_full_segment) {
     bool operator==(const large&) const = default;
   };
   far::hash_map<int, large> map(0);
+  auto kept = far::alloc<std::byte>(std::size_t{8} << 20);  // for what comes after this test
   // Leaves room for some thousand buckets on each member.
   std::vector<far::ptr<std::byte>> ballast;
   for (std::size_t piece = std::size_t{1} << 40; piece >= (std::size_t{1} << 20); piece /= 2) try {
@@ -154,6 +155,7 @@ FAR_TEST(a_full_segment) {
   CHECK_EQ(missing, 0);
   far::barrier();
   for (auto at : ballast) far::dealloc(at);
+  far::dealloc(kept);
   far::barrier();
 }
 

@@ -287,6 +287,7 @@ class engine : public shared_state {
     const auto as_plain = static_cast<std::uint32_t>(head(state::plain, p.fingerprint, 0).raw());
     const word capacity = t.capacity, home = p.home(capacity);
     word* at = t.direct + home * bucket_words;
+    const word steps = std::min<word>(16, capacity);  // small tables may be full
     for (word step = 1;; ++step) {
       word h = atomic(at[0]).load(first);
       auto low = static_cast<std::uint32_t>(h);
@@ -314,7 +315,7 @@ class engine : public shared_state {
       } else if (head(h).moved_empty() || head(h).fingerprint() == p.fingerprint) {
         return glance::unclear;
       }
-      if (step == 16) return glance::unclear;
+      if (step == steps) return glance::unclear;
       at = t.direct + Probing::at(home, step, capacity) * bucket_words;
     }
   }
@@ -381,7 +382,8 @@ class engine : public shared_state {
     const auto as_cell = static_cast<std::uint32_t>(head(state::cell, p.fingerprint, 0).raw());
     const word capacity = t.capacity, home = p.home(capacity);
     word* at = t.direct + home * bucket_words;
-    for (word step = 1; step <= 16; ++step) {
+    const word steps = std::min<word>(16, capacity);
+    for (word step = 1;; ++step) {
       // Acquire is enough: the addition, or the compare-and-swap, is what takes effect.
       word h = atomic(at[0]).load(std::memory_order_acquire);
       if (h == 0) return step == 1 && (done.created = insert_at_once(t, p, key, value));
@@ -402,9 +404,9 @@ class engine : public shared_state {
       } else if (head(h).moved_empty() || head(h).fingerprint() == p.fingerprint) {
         return false;
       }
+      if (step == steps) return false;
       at = t.direct + Probing::at(home, step, capacity) * bucket_words;
     }
-    return false;
   }
 
   template <class Update, class Window>
