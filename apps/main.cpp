@@ -20,6 +20,7 @@ constexpr const char* usage =
   sim program...        runs a program built for sim under many seeds of an adversary
   demo [-n N]           shows the library at work on this machine
   bench core            measures put, get, atomics and collectives of each back end
+  bench containers      measures hash maps, queues and so on beside their floors
   doctor                says what this machine has, and what to install for the rest
   --version             prints the version
 

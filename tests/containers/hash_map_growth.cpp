@@ -69,6 +69,28 @@ FAR_TEST(growth_under_fire_of_structures) {
   under_fire<int, triple, far::quadratic_probing>(scaled(300));
 }
 
+// Keys and values of variable length, promised local: found where growth has put them.
+FAR_TEST(growth_of_own_parts) {
+  far::hash_map<std::string, std::string> map(0);
+  far::barrier();
+  int mine = 0, last = 0;
+  for (int key = 0; mine < 60; ++key) {
+    std::string text = make<std::string>::of(key);
+    if (map.owner(text) != far::rank()) continue;
+    ++mine;
+    last = key;
+    CHECK(map.insert(text, text, far::promise::local));
+    for (int old = 0; old <= key; old += 7) {
+      std::string other = make<std::string>::of(old);
+      if (map.owner(other) == far::rank()) CHECK(map.find(other, far::promise::local) == other);
+    }
+  }
+  far::barrier();
+  CHECK(map.find(make<std::string>::of(last)) == make<std::string>::of(last));
+  CHECK_EQ(map.size(), std::size_t{60} * far::nprocs());
+  far::barrier();
+}
+
 // Who owns a full part may be computing: the others make it grow.
 FAR_TEST(growth_without_the_owner) {
   far::hash_map<int, int> map(0);

@@ -230,14 +230,9 @@ class engine : public shared_state {
         continue;
       }
       t = &tables.next_of(p.member, *t);
-      if constexpr (std::is_same_v<Access, local_access<entry>>)
-        return find_with<Quiet>(far_or_direct(*t), *t, p, key);
-      else
-        return find_with<Quiet>(Access(c, *t), *t, p, key);
+      return find_with<Quiet>(Access(c, *t), *t, p, key);
     }
   }
-
-  auto far_or_direct(const table& t) { return far_access<entry>(c, t); }
 
   template <class Window = prefetched<engine>>
   FARSIDE_HOT std::optional<V> find(const K& key, place p, promise with, Window* have = nullptr) {
@@ -457,6 +452,7 @@ class engine : public shared_state {
   /// Moves `t` to a table of `capacity` buckets, together with whoever else is at it. Returns when
   /// all has been moved or is being moved by others.
   void move_table(rank_t member, table& t, word capacity) {
+    if (t.own != nullptr) c.link.flush(t.rank());  // what this rank stored under promise::local
     tables.begin_move(t, capacity);
     help(member, t);
   }
@@ -497,7 +493,6 @@ class engine : public shared_state {
   void clear_own() {
     table& t = settled(members.rank());
     release_bytes(t);
-    local_access<entry> in(c, t);
     std::vector<word> zeros(bucket_words * chunk);
     for (word i = 0; i < t.capacity; i += chunk)
       put(t.bucket_at(i, bucket_words), zeros.data(),
