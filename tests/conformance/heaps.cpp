@@ -102,12 +102,19 @@ bool disjoint(std::vector<block> blocks, std::size_t begin, std::size_t end) {
   return true;
 }
 
-/// Takes blocks of `bytes` until there is no room; what they have together.
+/// Takes blocks of `bytes` until there is no room; what they have together. Asks twice: a
+/// simulation may refuse an allocation for once, whatever room there is.
 std::size_t fill_up(bool remote, std::size_t bytes, std::vector<block>& taken) {
   std::size_t sum = 0;
-  while (auto b = take(remote, bytes, taken.size())) {
+  for (int refused = 0; refused < 2;) {
+    auto b = take(remote, bytes, taken.size());
+    if (!b) {
+      ++refused;
+      continue;
+    }
     taken.push_back(*b);
     sum += bytes;
+    refused = 0;
   }
   return sum;
 }
