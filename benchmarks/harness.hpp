@@ -50,6 +50,18 @@ inline T opaque(T value) {
 /// ...
 inline std::string backend_name();
 
+/// Work that cannot go on for ever: `prepare` comes before each slice and is not measured, and a
+/// slice has at most `most` iterations.
+template <class Prepare, class Work>
+struct prepared {
+  std::size_t most;
+  Prepare prepare;
+  Work work;
+  void operator()(std::size_t n) { work(n); }
+};
+template <class Prepare, class Work>
+prepared(std::size_t, Prepare, Work) -> prepared<Prepare, Work>;
+
 /// What is computed from the time of one iteration.
 struct measure {
   const char* unit;
@@ -120,6 +132,7 @@ class suite {
   template <class Work>
   static double slice(Work& work, std::size_t count) {
     using clock = std::chrono::steady_clock;
+    if constexpr (requires { work.prepare(); }) work.prepare();
     barrier();
     auto begin = clock::now();
     work(count);
@@ -131,14 +144,15 @@ class suite {
   /// How many iterations fill a slice; warms up as well. The same on all ranks.
   template <class Work>
   std::size_t calibrate(Work& work) const {
-    std::size_t count = 1;
+    std::size_t count = 1, most = ~std::size_t{0};
+    if constexpr (requires { work.most; }) most = work.most;
     for (;;) {
       double took = slice(work, count) * static_cast<double>(count);
       double factor = std::clamp(options_.slice / std::max(took, 1.0), 0.0, 16.0);
-      if (factor < 2)
-        return std::max<std::size_t>(1,
-                                     static_cast<std::size_t>(static_cast<double>(count) * factor));
+      bool enough = factor < 2 || count == most;
       count = static_cast<std::size_t>(static_cast<double>(count) * factor);
+      count = std::clamp<std::size_t>(count, 1, most);
+      if (enough) return count;
     }
   }
 

@@ -172,6 +172,9 @@ class hash_map {
   /// keys. Each takes effect at a moment of its own.
   std::vector<std::optional<V>> find(std::span<const K> keys,
                                      promise with = promise::everything) const;
+  /// The same into `results`, which become as many as the keys: a loop needs one vector.
+  void find(std::span<const K> keys, std::vector<std::optional<V>>& results,
+            promise with = promise::everything) const;
   std::vector<bool> contains(std::span<const K> keys, promise with = promise::everything) const;
   /// Returns how many were new.
   std::size_t insert(std::span<const value_type> entries, promise with = promise::everything);
@@ -188,7 +191,7 @@ class hash_map {
 
   /// How many entries there are: what each rank had added and not erased when it last came to a
   /// barrier, and what this rank has by now. Exact after a barrier. One R for each member, 1 wait.
-  std::size_t size() const { return state_->tables.total_size(); }
+  std::size_t size() const { return state_->total_size(); }
   bool empty() const { return size() == 0; }
 
   /// Collective: removes all entries. Tables keep their sizes.

@@ -57,7 +57,7 @@ struct ring_state : shared_state {
     settle();
     promises.release();
     if (!is_host()) return;
-    release_boxes(snapshot());
+    release_elements();
     dealloc(line.memory());
   }
 
@@ -86,10 +86,13 @@ struct ring_state : shared_state {
     return forms;
   }
 
-  void release_boxes(const std::vector<std::byte>& forms) {
-    if constexpr (!form::in_place)
+  /// What they point to, if they point to anything.
+  void release_elements() {
+    if constexpr (!form::in_place) {
+      auto forms = snapshot();
       for (std::size_t i = 0; i < forms.size(); i += form_bytes)
         from_memory<form>(forms.data() + i).release();
+    }
   }
 
   void rebuild(rank_t new_host, std::uint64_t new_capacity, bool keep);
@@ -141,8 +144,8 @@ void ring_state<T, Slots>::rebuild(rank_t new_host, std::uint64_t new_capacity, 
         now.head = line.look(ring_word::head);
         now.tail = line.look(ring_word::tail);
         now.kept = keep ? size() : 0;
-        if (now.kept <= new_capacity) forms = snapshot();
-        if (!keep) release_boxes(forms);
+        if (keep && now.kept <= new_capacity) forms = snapshot();
+        if (!keep) release_elements();
       }
       if (now.kept <= new_capacity) {
         now.at = alloc<ring_line>(shape.lines());
@@ -169,7 +172,7 @@ void ring_state<T, Slots>::rebuild(rank_t new_host, std::uint64_t new_capacity, 
   line.place(*where, shape, now.at);
 }
 
-/// What has been in this memory must not be taken for elements.
+/// What has been in this memory must not be taken for elements, or for the words of the ring.
 template <class T, class Slots>
 void ring_state<T, Slots>::clear_memory(ptr<ring_line> at, std::size_t lines) {
   std::vector<ring_line> zeros(std::min<std::size_t>(lines, 1024));
@@ -182,7 +185,9 @@ void ring_state<T, Slots>::clear_memory(ptr<ring_line> at, std::size_t lines) {
 template <class T, class Slots>
 void ring_state<T, Slots>::fill(ptr<ring_line> at, const ring_shape& shape,
                                 const std::vector<std::byte>& forms, std::uint64_t n) {
-  clear_memory(at, FARSIDE_MUTANT(ring_memory_not_cleared) ? 9 : shape.lines());
+  // Slots that do not verify themselves are never read before they are written.
+  bool slots_too = Slots::counted && !FARSIDE_MUTANT(ring_memory_not_cleared);
+  clear_memory(at, slots_too ? shape.lines() : shape.slots_at / sizeof(ring_line));
   ring fresh;
   fresh.place(*where, shape, at);
   Slots(*where).write(fresh, 0, forms.data(), n, true);

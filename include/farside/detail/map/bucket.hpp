@@ -30,6 +30,14 @@
 #include <limits>
 #include <type_traits>
 
+/// Short ways that shall be part of the loop they are called in; not where nothing is optimised,
+/// and it only costs the compiler time.
+#if defined(__OPTIMIZE__)
+#define FARSIDE_HOT [[gnu::always_inline]]
+#else
+#define FARSIDE_HOT
+#endif
+
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
 using word = std::uint64_t;
@@ -52,7 +60,9 @@ class head {
   constexpr bool is_empty() const { return raw_ == 0; }
   /// Nothing was ever here, and nothing ever will be: the next table has it.
   constexpr bool moved_empty() const { return raw_ == 8; }
-  constexpr std::uint32_t fingerprint() const { return raw_ >> 4 & fingerprint_mask; }
+  /// Either of them: no key ever had this bucket.
+  constexpr bool never_taken() const { return (raw_ & ~word{8}) == 0; }
+  constexpr std::uint32_t fingerprint() const { return static_cast<std::uint32_t>(raw_) >> 4; }
   constexpr std::uint32_t version() const { return static_cast<std::uint32_t>(raw_ >> 32); }
 
   constexpr head as(state what) const { return head((raw_ & ~word{3}) | static_cast<word>(what)); }
@@ -64,6 +74,7 @@ class head {
   friend constexpr bool operator==(head, head) = default;
 
   static constexpr std::uint32_t fingerprint_mask = (std::uint32_t{1} << 28) - 1;
+  static constexpr word state_and_flags = 15;
 
  private:
   word raw_ = 0;
@@ -114,6 +125,8 @@ struct cell {
   static constexpr V decode(word w) {
     return static_cast<V>((w & low) - bias);
   }
+  /// It has come, no flag is set, and its value fits: it is w - bias.
+  static constexpr bool simple(word w) { return w - static_cast<word>(limit) < bias; }
   /// Whether the value has left what a cell holds: the next table shall hold it plain.
   static constexpr bool strained(word w) {
     auto value = static_cast<std::int64_t>((w & low) - bias);
@@ -121,20 +134,41 @@ struct cell {
   }
 };
 
-/// Where a key belongs: which member, where in its table, and the fingerprint.
+/// Where a key belongs: which member, where in its table, and the fingerprint. The member comes
+/// from the highest bits of the hash, the fingerprint from the lowest ones, the home from those
+/// between: a rank number has 19 bits.
 struct place {
   std::uint32_t member;
   std::uint32_t fingerprint;
-  word rest;  ///< what is left of the hash when the member is taken out of it
+  word rest;
 
-  place(word hash, std::uint32_t members) {
-    __extension__ using wide = unsigned __int128;
-    wide product = static_cast<wide>(hash) * members;
-    member = static_cast<std::uint32_t>(product >> 64);
-    rest = static_cast<word>(product);
-    fingerprint = static_cast<std::uint32_t>(hash) & head::fingerprint_mask;
+  static constexpr word narrow = word{1} << 24;  ///< tables of fewer buckets
+
+  FARSIDE_HOT place(word hash, std::uint32_t members)
+      : member(share(hash, members)),
+        fingerprint(static_cast<std::uint32_t>(hash) & head::fingerprint_mask),
+        rest(hash << 20) {}
+  /// Half as many bits are enough for most tables, and several times as fast to multiply.
+  FARSIDE_HOT word home(word capacity) const {
+    if (capacity < narrow) [[likely]]
+      return share(rest, static_cast<std::uint32_t>(capacity));
+    return reduce_hash(rest, capacity);
   }
-  word home(word capacity) const { return reduce_hash(rest, capacity); }
+
+ private:
+  /// Maps the upper half of a word to 0 .. n - 1.
+  FARSIDE_HOT static std::uint32_t share(word of, std::uint32_t n) {
+    auto upper = static_cast<std::uint32_t>(of >> 32);
+#if defined(__aarch64__)
+    // Compilers see two words and multiply words, which keeps the multiplier busy three times as
+    // long.
+    word product;
+    asm("umull %0, %w1, %w2" : "=r"(product) : "r"(upper), "r"(n));
+#else
+    word product = word{upper} * n;
+#endif
+    return static_cast<std::uint32_t>(product >> 32);
+  }
 };
 
 /// The seal over `n` words, bound to `salt`.

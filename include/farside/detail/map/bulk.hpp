@@ -10,16 +10,6 @@ namespace far::inline FARSIDE_BACKEND::detail::map {
 
 inline constexpr std::size_t in_flight_together = 64;
 
-/// A first window of a key's buckets, on its way.
-template <class Engine>
-struct prefetched {
-  using entry = typename Engine::entry;
-  table* in = nullptr;
-  word first = 0;
-  word count = 0;
-  std::array<entry, window<entry>> buckets;
-};
-
 /// Calls `finish(i, place, window)` for keys 0 to n - 1, in order, after the first windows of many
 /// of them have been fetched together: n gets and one wait for each 64. Where memory is coherent
 /// there are no windows (null): the lines are on their way to the cache instead.
@@ -63,6 +53,102 @@ void with_windows(Engine& e, std::size_t n, promise with, KeyOf key_of, Finish f
     for (std::size_t i = 0; i < many; ++i)
       finish(begin + i, places[i], far && windows ? &windows[i] : nullptr);
   }
+}
+
+/// In steps, each for all of the keys, so that one fence serves them all:
+///
+///   where    the home buckets, on their way to the cache
+///   heads    of the first bucket that is the key's by its fingerprint, or empty. Cells end here:
+///   then
+///            comes the value, and the key after it
+///   bodies   of plain buckets the seal, then key and value
+///   results  of plain buckets the head again: has it changed since?
+///
+/// These are the loads of find_at_once(), with its reasons. A fence comes first, and one last: what
+/// this rank has done before and will do after is in order with all of it.
+template <class K, class V, class Hash, class Probing>
+template <bool Quiet, class Missed>
+void engine<K, V, Hash, Probing>::find_together(const K* keys, std::size_t n,
+                                                std::optional<V>* results, Missed missed) const {
+  constexpr std::size_t most = in_flight_together, value_words = entry::value_words;
+  constexpr auto relaxed = std::memory_order_relaxed;
+  constexpr auto wanted = static_cast<std::uint32_t>(cells ? state::cell : state::plain);
+  struct {
+    word* at;
+    std::uint32_t wanted;  ///< what the lower half of the head shall be
+  } where[most];
+  struct {
+    word head;
+    word body[bucket_words - 2];
+  } copies[cells ? 1 : most];
+
+  if constexpr (!Quiet) std::atomic_thread_fence(std::memory_order_seq_cst);
+  const rank_t members = member_count_;
+  for (std::size_t begin = 0; begin < n; begin += most, keys += most, results += most) {
+    std::size_t many = std::min(most, n - begin);
+    const auto views = tables.views();  // each time: what was missed may have gone to other tables
+    for (std::size_t i = 0; i < many; ++i) {
+      place p(hash_of(keys[i]), members);
+      view t = views[p.member];
+      where[i] = {t.buckets + p.home(t.capacity) * bucket_words, p.fingerprint << 4 | wanted};
+      __builtin_prefetch(where[i].at);
+    }
+    for (std::size_t i = 0; i < many; ++i) {
+      const std::uint32_t wants = where[i].wanted;
+      auto elsewhere = [&](word h) {
+        return (head(h).fingerprint() != wants >> 4) & !head(h).never_taken();
+      };
+      // The first step is taken, or not, without a branch: nobody can tell beforehand.
+      word *at = where[i].at, h = atomic(at[0]).load(relaxed);
+      at += elsewhere(h) ? bucket_words : 0;
+      asm("" : "+r"(at));
+      h = atomic(at[0]).load(relaxed);
+      while (elsewhere(h)) h = atomic((at += bucket_words)[0]).load(relaxed);
+
+      if constexpr (cells) {
+        word value = atomic(at[2]).load(relaxed), held[key_store::words];
+        const word* after = Quiet ? at : loaded_after(at, value);
+        for (std::size_t k = 0; k < key_store::words; ++k)
+          held[k] = std::atomic_ref<const word>(after[2 + value_words + k]).load(relaxed);
+        if (static_cast<std::uint32_t>(h) == wants && cell::simple(value) &&
+            *key_store::equals(held, keys[i])) {
+          results[i] = static_cast<V>(value - cell::bias);
+        } else if (h == 0) {
+          results[i].reset();
+        } else {
+          missed(begin + i);
+        }
+      } else {
+        where[i].at = at;
+        copies[i].head = h;
+      }
+    }
+    if constexpr (!cells) {
+      for (std::size_t i = 0; i < many; ++i) {
+        word* at = where[i].at;
+        word seal = atomic(at[1]).load(relaxed);
+        const word* after = Quiet ? at : loaded_after(at, seal);
+        for (std::size_t k = 0; k + 2 < bucket_words; ++k)
+          copies[i].body[k] = std::atomic_ref<const word>(after[2 + k]).load(relaxed);
+        if (seal != copies[i].head >> 32) where[i].wanted = 0;  // no head is that, but an empty one
+      }
+      if constexpr (!Quiet) acquire_fence();
+      for (std::size_t i = 0; i < many; ++i) {
+        word h = copies[i].head;
+        const word* body = copies[i].body;
+        if (h != 0 && static_cast<std::uint32_t>(h) == where[i].wanted &&
+            *key_store::equals(body + value_words, keys[i]) &&
+            (Quiet || atomic(where[i].at[0]).load(relaxed) == h)) {
+          results[i] = value_store::unpack(body);
+        } else if (h == 0) {
+          results[i].reset();
+        } else {
+          missed(begin + i);
+        }
+      }
+    }
+  }
+  if constexpr (!Quiet) acquire_fence();
 }
 
 /// Inserts many pairs; returns how many were new. Homes are claimed together: n atomics, n puts and

@@ -49,6 +49,7 @@ class directory {
       controls_[m] = all[m].where;
       now_[m].store(known(m, all[m].table), std::memory_order_release);
     }
+    compare_capacities();
   }
 
   /// Between two synchronisations: each member frees its own.
@@ -64,13 +65,46 @@ class directory {
   }
 
   /// The table of a member, from which a key's is reached.
-  table& of(rank_t member) {
-    // Relaxed: what is read of it goes through the pointer, which orders it on every CPU there is,
-    // and other threads of this rank have published it by a release.
-    table* t = now_[member].load(std::memory_order_relaxed);
+  FARSIDE_HOT table& of(rank_t member) {
+    table* t = now(member);
     if (t == nullptr) [[unlikely]]
       t = refresh(member);
     return *t;
+  }
+
+  /// A table for loads and stores: no buckets (null) if this rank must ask for it, or cannot reach
+  /// it that way.
+  struct view {
+    word* buckets;
+    word capacity;
+    bool single;  ///< known to be used by one thread alone
+  };
+  FARSIDE_HOT view direct(rank_t member) const { return views()[member]; }
+
+  /// The same for a loop. Most often all tables are of one size: then where a key's bucket is
+  /// depends on its hash and on one load, which begins at once.
+  struct several {
+    FARSIDE_HOT view operator[](rank_t member) const {
+      if (common_capacity != 0) [[likely]] {
+        word* first = buckets[member];
+        if (first == nullptr || common_capacity >= place::narrow) __builtin_unreachable();
+        return {first, common_capacity, true};
+      }
+      const table* t = from.now(member);
+      return t != nullptr ? view{t->direct, t->capacity, false} : view{nullptr, 0, false};
+    }
+    const directory& from;
+    word* const* buckets;
+    word common_capacity;
+  };
+  FARSIDE_HOT several views() const { return {*this, buckets_.data(), common_capacity_}; }
+
+  /// Whether direct() has buckets for every member.
+  bool all_direct() const {
+    if (common_capacity_ != 0) return true;
+    for (rank_t m = 0; m < controls_.size(); ++m)
+      if (direct(m).buckets == nullptr) return false;
+    return true;
   }
 
   /// The table that `t` moves to. It has one: some bucket of it said so, or growth has begun.
@@ -83,6 +117,7 @@ class directory {
     if (h.done >= t.chunks()) {
       table* expected = &t;
       now_[member].compare_exchange_strong(expected, next);
+      compare_capacities();
     }
     return *next;
   }
@@ -142,6 +177,7 @@ class directory {
       by_offset_[m].clear();
     }
     storage_.clear();
+    common_capacity_ = 0;
   }
 
   /// How many entries all members had added and not erased when they last came to a barrier; this
@@ -175,10 +211,31 @@ class directory {
     return pointer_cast<word>(controls_[member]) + index;
   }
 
-  table* refresh(rank_t member) {
+  [[gnu::noinline]] table* refresh(rank_t member) {
     table* t = known(member, atomic_load(field(member, 0)));
     now_[member].store(t, std::memory_order_release);
+    compare_capacities();
     return t;
+  }
+
+  table* now(rank_t member) const {
+    // Relaxed: what is read of it goes through the pointer, which orders it on every CPU there is,
+    // and other threads of this rank have published it by a release.
+    return now_[member].load(std::memory_order_relaxed);
+  }
+
+  /// Sees whether all tables are known, reached directly, and of one size that is not too large. Of
+  /// one thread alone: two words cannot be read as one.
+  void compare_capacities() {
+    common_capacity_ = 0;
+    if (c_.threads != thread_level::single) return;
+    buckets_.resize(controls_.size());
+    for (rank_t m = 0; m < controls_.size(); ++m) {
+      const table* t = now(m);
+      if (t == nullptr || t->direct == nullptr || t->capacity != now(0)->capacity) return;
+      buckets_[m] = t->direct;
+    }
+    if (now(0)->capacity < place::narrow) common_capacity_ = now(0)->capacity;
   }
 
   /// This rank's description of the table of a member at an offset.
@@ -200,7 +257,7 @@ class directory {
 
   /// An empty table on `rank`, complete.
   ptr<word> make_table(rank_t rank, word capacity) {
-    std::size_t words = header::words + capacity * bucket_words_;
+    std::size_t end = header::words + capacity * bucket_words_, words = end + bucket_words_;
     ptr<word> block = alloc_on<word>(rank, words + 8);  // aligned to 16; a bucket shall not be cut
     ptr<word> at(rank, (block.offset() + 63) & ~std::size_t{63});
     std::vector<word> zeros(std::min<std::size_t>(words, 1 << 15));
@@ -212,6 +269,7 @@ class directory {
     h.capacity = capacity;
     h.block = block.offset();
     put(pointer_cast<header>(at), h);
+    put(at + static_cast<std::ptrdiff_t>(end), sentinel);
     flush(rank);
     return at;
   }
@@ -234,6 +292,8 @@ class directory {
   std::vector<std::map<word, table*>> by_offset_;  ///< of each member
   std::vector<std::unique_ptr<table>> storage_;
   std::vector<ptr<word>> retired_;
+  std::vector<word*> buckets_;  ///< of each member's table, while all have common_capacity_
+  word common_capacity_ = 0;    ///< 0: they have not
   word seen_notices_ = 0;
 };
 

@@ -13,14 +13,6 @@
 #include <span>
 #include <utility>
 
-/// Short ways that shall be part of the loop they are called in; not where nothing is optimised,
-/// and it only costs the compiler time.
-#if defined(__OPTIMIZE__)
-#define FARSIDE_HOT [[gnu::always_inline]]
-#else
-#define FARSIDE_HOT
-#endif
-
 namespace far::inline FARSIDE_BACKEND {
 
 /// Probing policies: the sequence of buckets in which a key may be. It must reach all of them in
@@ -56,25 +48,29 @@ template <class B>
   requires(!B::coherent())
 inline constexpr bool never_coherent<B> = true;
 
+/// What is small is handed on by value: then it can stay in registers.
+template <class T>
+using handed = std::conditional_t<std::is_trivially_copyable_v<T> && sizeof(T) <= 16, T, const T&>;
+
 /// What happens to a value that is there, and which one comes where none is.
 template <class V>
 struct keep {  // insert
   static constexpr bool changes = false, uses_old = false;
-  const V& value;
+  handed<V> value;
   const V& initial() const { return value; }
   const V& next(const V&) const { return value; }
 };
 template <class V>
 struct replace {  // insert_or_assign
   static constexpr bool changes = true, uses_old = false;
-  const V& value;
+  handed<V> value;
   const V& initial() const { return value; }
   const V& next(const V&) const { return value; }
 };
 template <class V, class Op>
 struct combine {  // accumulate
   static constexpr bool changes = true, uses_old = true;
-  const V& value;
+  handed<V> value;
   Op& op;
   const V& initial() const { return value; }
   V next(const V& old) const { return static_cast<V>(op(old, value)); }
@@ -113,16 +109,18 @@ class engine : public shared_state {
   static constexpr std::size_t bucket_words = sizeof(entry) / 8;
   static constexpr bool cells = countable<V>;
   static constexpr bool in_place = key_store::in_place && value_store::in_place;
+  static constexpr bool may_be_coherent = !never_coherent<transport>;
 
   engine(const container_options& with, word capacity)
       : shared_state("hash_map", with),
         c(*where),
-        tables(*this, bucket_words, std::max<word>(capacity, 8)),
+        tables(*this, bucket_words, std::max(capacity, least_capacity)),
         promises(*this),
         member_count_(members.size()),
         pending_(members.size()) {}
 
   void before_barrier() override {
+    tables.size = own_size();
     tables.before_barrier();
     if (c.threads == thread_level::single) sort_dropped();
   }
@@ -144,6 +142,27 @@ class engine : public shared_state {
     return std::is_same_v<Hash, hash<K>> ? h : mix(h);  // ours is good in all bits already
   }
   place place_of(const K& key) const { return place(hash_of(key), member_count_); }
+
+  /// How many entries this rank has added, less those it has erased.
+  word own_size() const {
+    word sum = 0;
+    for (const counts& mine : pending_) sum += mine.taken;
+    return sum - erased_;
+  }
+  word total_size() {
+    tables.size = own_size();
+    return tables.total_size();
+  }
+
+  /// The table of a member for short ways: no buckets if this rank must ask for it, or cannot reach
+  /// it by loads and stores, or if operations are counted.
+  using view = directory::view;
+  FARSIDE_HOT view quick(rank_t member) const {
+    return !c.counts ? tables.direct(member) : view{nullptr, 0, false};
+  }
+
+  /// Whether quick() has buckets for every member.
+  bool reaches_all() const { return !c.counts && tables.all_direct(); }
 
   // --- finding ---------------------------------------------------------------------------------
 
@@ -237,8 +256,8 @@ class engine : public shared_state {
   template <class Window = prefetched<engine>>
   FARSIDE_HOT std::optional<V> find(const K& key, place p, promise with, Window* have = nullptr) {
     if constexpr (may_be_coherent && in_place) {
-      table& t = tables.of(p.member);
-      if (t.direct != nullptr && !c.counts) [[likely]] {
+      view t = quick(p.member);
+      if (t.buckets != nullptr) [[likely]] {
         word raw[entry::value_words];
         glance seen = includes(promise::find | promise::local, with)
                           ? find_at_once<true>(t, p, key, raw)
@@ -247,17 +266,21 @@ class engine : public shared_state {
         if constexpr (cells)
           if (seen == glance::in_cell) return std::optional<V>(cell::decode<V>(raw[0]));
         if (seen == glance::found) return value_store::unpack(raw);
+        return find_slowly(key, with, have);
       }
     }
-    // Copies, so that what the short way works on can stay in registers.
-    K copy(key);
-    place same = p;
-    return find_slowly(copy, same, with, have);
+    if constexpr (in_place)
+      if (have == nullptr && !includes(with, promise::local)) return find_by_get(key, p, with);
+    return find_slowly(key, with, have);
   }
 
+  /// short_ways.hpp.
+  std::optional<V> find_by_get(handed<K> key, place p, promise with);
+
+  /// Takes the key apart once more, so that nothing but the key outlives the short way.
   template <class Window>
-  [[gnu::noinline]] std::optional<V> find_slowly(const K& key, const place& p, promise with,
-                                                 Window* have) {
+  [[gnu::noinline]] std::optional<V> find_slowly(handed<K> key, promise with, Window* have) {
+    place p = place_of(key);
     table& t = have != nullptr ? *have->in : tables.of(p.member);
     return reach(t, with, [&](auto in) {
       if constexpr (in.is_far)
@@ -270,50 +293,17 @@ class engine : public shared_state {
 
   enum class glance { unclear, absent, in_cell, found };
 
-  /// The short way for entries in place where memory is coherent, when nothing is being moved or
-  /// erased or waited for on the way: unclear if something is. direct_access says why the order is
-  /// right. Results go out as words, which stay in registers: an optional would be put together in
-  /// memory.
+  /// short_ways.hpp.
+  class trail;
   template <bool Quiet>
-  FARSIDE_HOT static glance find_at_once(const table& t, place p, const K& key, word* raw) {
-    constexpr auto first = Quiet ? std::memory_order_relaxed : std::memory_order_seq_cst;
-    constexpr auto then = Quiet ? std::memory_order_relaxed : std::memory_order_acquire;
-    const auto as_cell = static_cast<std::uint32_t>(head(state::cell, p.fingerprint, 0).raw());
-    const auto as_plain = static_cast<std::uint32_t>(head(state::plain, p.fingerprint, 0).raw());
-    const word capacity = t.capacity, home = p.home(capacity);
-    word* at = t.direct + home * bucket_words;
-    const word steps = std::min<word>(16, capacity);  // small tables may be full
-    for (word step = 1;; ++step) {
-      word h = atomic(at[0]).load(first);
-      auto low = static_cast<std::uint32_t>(h);
-      if (cells && low == as_cell) {
-        word v = atomic(at[2]).load(then);
-        std::uint64_t held[key_store::words];
-        for (std::size_t k = 0; k < key_store::words; ++k)
-          held[k] = atomic(at[2 + entry::value_words + k]).load(std::memory_order_relaxed);
-        if (v == 0 || v & (cell::frozen | cell::absent)) return glance::unclear;
-        raw[0] = v;
-        if (*key_store::equals(held, key)) return glance::in_cell;
-      } else if (h == 0) {
-        return glance::absent;
-      } else if (low == as_plain) {
-        if (atomic(at[1]).load(then) != h >> 32) return glance::unclear;
-        std::uint64_t body[bucket_words - 2];
-        for (std::size_t k = 0; k + 2 < bucket_words; ++k)
-          body[k] = atomic(at[2 + k]).load(std::memory_order_relaxed);
-        if constexpr (!Quiet) {
-          acquire_fence();
-          if (atomic(at[0]).load(std::memory_order_relaxed) != h) return glance::unclear;
-        }
-        for (std::size_t k = 0; k < entry::value_words; ++k) raw[k] = body[k];
-        if (*key_store::equals(body + entry::value_words, key)) return glance::found;
-      } else if (head(h).moved_empty() || head(h).fingerprint() == p.fingerprint) {
-        return glance::unclear;
-      }
-      if (step == steps) return glance::unclear;
-      at = t.direct + Probing::at(home, step, capacity) * bucket_words;
-    }
-  }
+  static glance find_at_once(view t, place p, const K& key, word* raw);
+
+  /// The short way for many keys at once: those of `n` that can be found that way are, in any
+  /// order, and `missed(i)` is called for the others. bulk.hpp.
+  static constexpr bool finds_together =
+      in_place && bucket_words <= 18 && std::is_same_v<Probing, linear_probing>;
+  template <bool Quiet, class Missed>
+  void find_together(const K* keys, std::size_t n, std::optional<V>* results, Missed missed) const;
 
   /// Calls `work` with the access that fits.
   template <class Work>
@@ -336,77 +326,26 @@ class engine : public shared_state {
   template <class Update, class Window = prefetched<engine>>
   FARSIDE_HOT outcome update(const K& key, place p, const Update& with, promise promised,
                              Window* have = nullptr) {
-    if constexpr (may_be_coherent && in_place && !Update::changes) {
-      table& t = tables.of(p.member);
-      if (t.direct != nullptr && !c.counts) [[likely]]
-        if (insert_at_once(t, p, key, with.value)) return outcome{true};
+    if constexpr (may_be_coherent && in_place) {
+      view t = quick(p.member);
+      outcome done;
+      if (t.buckets != nullptr && update_at_once(t, p, key, with, done)) [[likely]]
+        return done;
     }
-    if constexpr (may_be_coherent && in_place && cells && adds<Update>) {
-      table& t = tables.of(p.member);
-      if (t.direct != nullptr && !c.counts && cell::small_step(with.value)) [[likely]] {
-        outcome done;
-        if (add_at_once(t, p, key, with.value, done)) return done;
-      }
-    }
-    return update_slowly(key, p, with, promised, have);
+    return update_slowly<Update>(key, with, promised, have);
   }
 
-  /// The short way of an insert that finds its home empty.
-  FARSIDE_HOT bool insert_at_once(table& t, place p, const K& key, const V& value) {
-    word* at = t.direct + p.home(t.capacity) * bucket_words;
-    if (atomic(at[0]).load(std::memory_order_relaxed) != 0) return false;
-    entry content;
-    key_store::pack(key, content.key());
-    state what = state::plain;
-    if constexpr (cells) {
-      if (cell::fits(value)) {
-        what = state::cell;
-        content.value()[0] = cell::encode(value);
-      }
-    }
-    if (what == state::plain) value_store::pack(value, content.value());
-    head h(what, p.fingerprint, 1);
-    if (!direct_access<entry>::take(at, h)) return false;
-    direct_access<entry>::store(at, h, content, true);
-    count_taken(p.member, t, 0);
-    return true;
-  }
-
-  /// The short way of adding to a cell that is there, or of making one in its home.
-  FARSIDE_HOT bool add_at_once(table& t, place p, const K& key, const V& value, outcome& done) {
-    const auto as_cell = static_cast<std::uint32_t>(head(state::cell, p.fingerprint, 0).raw());
-    const word capacity = t.capacity, home = p.home(capacity);
-    word* at = t.direct + home * bucket_words;
-    const word steps = std::min<word>(16, capacity);
-    for (word step = 1;; ++step) {
-      // Acquire is enough: the addition, or the compare-and-swap, is what takes effect.
-      word h = atomic(at[0]).load(std::memory_order_acquire);
-      if (h == 0) return step == 1 && (done.created = insert_at_once(t, p, key, value));
-      if (static_cast<std::uint32_t>(h) == as_cell) {
-        word seen = atomic(at[2]).load(std::memory_order_acquire);
-        std::uint64_t held[key_store::words];
-        for (std::size_t k = 0; k < key_store::words; ++k)
-          held[k] = atomic(at[2 + entry::value_words + k]).load(std::memory_order_relaxed);
-        if (seen == 0) return false;
-        if (*key_store::equals(held, key)) {
-          auto amount = static_cast<word>(static_cast<std::int64_t>(value));
-          if (cell::strained(seen + amount)) return false;
-          word old = atomic(at[2]).fetch_add(amount);
-          if (old & (cell::frozen | cell::absent)) return false;
-          done.old = cell::decode<V>(old);
-          return true;
-        }
-      } else if (head(h).moved_empty() || head(h).fingerprint() == p.fingerprint) {
-        return false;
-      }
-      if (step == steps) return false;
-      at = t.direct + Probing::at(home, step, capacity) * bucket_words;
-    }
-  }
+  /// short_ways.hpp.
+  template <class Update>
+  bool update_at_once(view t, place p, const K& key, const Update& with, outcome& done);
+  bool create_at_once(word* at, place p, const K& key, handed<V> value);
+  template <class Update>
+  bool change_at_once(word& value, word seen, const Update& with, outcome& done);
 
   template <class Update, class Window>
-  [[gnu::noinline]] outcome update_slowly(const K& key, const place& p, const Update& with,
-                                          promise promised, Window* have) {
+  [[gnu::noinline]] outcome update_slowly(handed<K> key, handed<Update> with, promise promised,
+                                          Window* have) {
+    place p = place_of(key);
     table* t = have != nullptr ? have->in : &tables.of(p.member);
     if constexpr (remembers && adds<Update>) {
       if (remembered* m = recall(p, key); m != nullptr && cell::small_step(with.value)) {
@@ -500,7 +439,6 @@ class engine : public shared_state {
     swap(t.field(header::at_used), 0);
     swap(t.field(header::at_dead), 0);
     flush(t.rank());
-    tables.size = 0;
     forget_counts();
   }
 
@@ -526,7 +464,6 @@ class engine : public shared_state {
 
  private:
   rank_t member_count_;
-  static constexpr bool may_be_coherent = !never_coherent<transport>;
   static constexpr word largest_batch = 256;
 
   template <class Work>
@@ -620,8 +557,8 @@ class engine : public shared_state {
   }
 
   /// Counts of this rank, which several threads may share.
-  void add(word& count, word n) {
-    if (c.threads == thread_level::single)
+  FARSIDE_HOT void add(word& count, word n) {
+    if (c.threads == thread_level::single) [[likely]]
       count += n;
     else
       atomic(count).fetch_add(n, std::memory_order_relaxed);
@@ -630,26 +567,34 @@ class engine : public shared_state {
   /// One more bucket of a table is taken, `step` steps from its home. Counts are added up only by
   /// those who find a home taken: with few of them the table is far from full.
   void count_taken(rank_t member, table& t, word step) {
-    add(tables.size, 1);
+    count_at_home(member);
+    if (step != 0) count_away(member, t);
+  }
+  [[gnu::noinline]] void count_away(rank_t member, table& t) {
     counts& mine = pending_[member];
-    add(mine.taken, 1);
-    if (step == 0) return;
+    word fresh = mine.taken - mine.told;
     word batch = std::clamp<word>(t.capacity / (32 * members.size()), 1, largest_batch);
-    if (mine.taken < batch) return;
-    word used = fetch_add(t.field(header::at_used), mine.taken) + mine.taken;
-    mine.taken = 0;
+    if (fresh < batch) return;
+    mine.told += fresh;
+    word used = fetch_add(t.field(header::at_used), fresh) + fresh;
     if (mine.dead != 0) {
       fetch_add(t.field(header::at_dead), mine.dead);
       mine.dead = 0;
     }
     if (used * 10 > t.capacity * 7) grow_early(member, t, used);
   }
+  FARSIDE_HOT void count_at_home(rank_t member, bool single = false) {
+    if (single)
+      ++pending_[member].taken;
+    else
+      add(pending_[member].taken, 1);
+  }
   void count_erased(rank_t member) {
-    add(tables.size, ~word{0});
+    add(erased_, 1);
     add(pending_[member].dead, 1);
   }
   void count_revived(rank_t member) {
-    add(tables.size, 1);
+    add(erased_, ~word{0});
     add(pending_[member].dead, ~word{0});
   }
 
@@ -703,12 +648,12 @@ class engine : public shared_state {
     if constexpr (remembers) {
       if (t.direct != nullptr || c.threads != thread_level::single) return;
       if (memory_.empty()) memory_.resize(remembered_cells);
-      memory_[p.rest % remembered_cells] = {tables.epoch, &t, at.index, key};
+      memory_[p.fingerprint % remembered_cells] = {tables.epoch, &t, at.index, key};
     }
   }
   remembered* recall(const place& p, const K& key) {
     if (memory_.empty()) return nullptr;
-    remembered& m = memory_[p.rest % remembered_cells];
+    remembered& m = memory_[p.fingerprint % remembered_cells];
     return m.epoch == tables.epoch && m.key && *m.key == key ? &m : nullptr;
   }
 
@@ -716,13 +661,18 @@ class engine : public shared_state {
 
   void forget_counts() {
     for (counts& mine : pending_) mine = {};
+    erased_ = 0;
     memory_.clear();
   }
 
   struct counts {
-    word taken = 0, dead = 0, no_room_until = 0;
+    word taken = 0;          ///< buckets that this rank has taken
+    word told = 0;           ///< of those, how many the table has been told of
+    word dead = 0;           ///< erased, less revived, since it was told
+    word no_room_until = 0;  ///< growth was in vain, and is not tried before so many are used
   };
-  std::vector<counts> pending_;
+  std::vector<counts> pending_;  ///< of each member
+  word erased_ = 0;              ///< by this rank, less those it has revived
 };
 
 }  // namespace detail::map
@@ -730,3 +680,4 @@ class engine : public shared_state {
 
 #include <farside/detail/map/changes.hpp>
 #include <farside/detail/map/growth.hpp>
+#include <farside/detail/map/short_ways.hpp>

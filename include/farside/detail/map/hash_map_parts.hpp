@@ -104,14 +104,33 @@ future<V> hash_map<K, V, Hash, Probing>::async_modify(const K& key, F change, pr
 template <class K, class V, class Hash, class Probing>
 auto hash_map<K, V, Hash, Probing>::find(std::span<const K> keys, promise with) const
     -> std::vector<std::optional<V>> {
+  std::vector<std::optional<V>> results;
+  find(keys, results, with);
+  return results;
+}
+
+template <class K, class V, class Hash, class Probing>
+void hash_map<K, V, Hash, Probing>::find(std::span<const K> keys,
+                                         std::vector<std::optional<V>>& results,
+                                         promise with) const {
   engine& e = enter_many(promise::find, "find", keys, with);
-  std::vector<std::optional<V>> results(keys.size());
+  results.resize(keys.size());
+  if constexpr (engine::may_be_coherent && engine::finds_together) {
+    if (e.reaches_all()) {
+      auto missed = [&](std::size_t i) {
+        results[i] =
+            e.find_slowly(keys[i], with, static_cast<detail::map::prefetched<engine>*>(nullptr));
+      };
+      if (includes(promise::find | promise::local, with))
+        return e.template find_together<true>(keys.data(), keys.size(), results.data(), missed);
+      return e.template find_together<false>(keys.data(), keys.size(), results.data(), missed);
+    }
+  }
   detail::map::with_windows(
       e, keys.size(), with, [&](std::size_t i) -> const K& { return keys[i]; },
       [&](std::size_t i, const auto& p, auto* window) {
         results[i] = e.find(keys[i], p, with, window);
       });
-  return results;
 }
 
 template <class K, class V, class Hash, class Probing>

@@ -4,7 +4,8 @@
 //   direct_access   loads, stores and CPU atomics, where memory is coherent
 //   local_access    the owner's own loads and stores, while nobody else is there (promise::local)
 //
-//   | capacity | next | claimed | done | used | dead | block | - |  bucket 0 | bucket 1 | ...
+//   | capacity | next | claimed | done | used | dead | block | - |  bucket 0 | bucket 1 | ... |
+//   sentinel |
 //
 // `next` is zero, or where the table lies that this one moves to: set once, and then for good.
 // `claimed` and `done` count chunks of buckets that are being moved or have been. `used` and `dead`
@@ -13,6 +14,7 @@
 
 #include <farside/core/atomics.hpp>
 #include <farside/core/memory.hpp>
+#include <farside/detail/cpu_atomics.hpp>
 #include <farside/detail/map/bucket.hpp>
 #include <farside/detail/shared_memory.hpp>
 
@@ -39,14 +41,16 @@ struct header {
   };
 };
 
-inline constexpr word chunk = 256;  ///< buckets that are moved in one go
+inline constexpr word least_capacity = 16;  ///< of a table, in buckets
+inline constexpr word sentinel = 8;         ///< the head after the last bucket: as if moved, empty
+inline constexpr word chunk = 256;          ///< buckets that are moved in one go
 
 /// A table as one rank knows it. It stays where it is until no rank can be reading it any more.
 struct table {
-  ptr<word> at;  ///< its header
-  word capacity = 0;
   word* direct = nullptr;  ///< the first bucket, where memory is coherent
-  word* own = nullptr;     ///< the first bucket, if it is this rank's own
+  word capacity = 0;
+  ptr<word> at;         ///< its header
+  word* own = nullptr;  ///< the first bucket, if it is this rank's own
   std::atomic<table*> next{nullptr};
 
   rank_t rank() const { return at.rank(); }
@@ -62,6 +66,19 @@ inline std::atomic_ref<word> atomic(word& w) { return std::atomic_ref<word>(w); 
 inline void release_fence() {
 #ifndef FARSIDE_TSAN
   std::atomic_thread_fence(std::memory_order_release);
+#endif
+}
+
+/// `at`, for loads that come after the one that gave `seen`: an address that depends on it. What a
+/// CPU of ours does not promise for that a fence does, and costs nothing where loads are in order.
+inline word* loaded_after(word* at, [[maybe_unused]] word seen) {
+#if defined(__aarch64__)
+  word zero;
+  asm volatile("eor %0, %1, %1" : "=r"(zero) : "r"(seen));
+  return at + zero;
+#else
+  acquire_fence();
+  return at;
 #endif
 }
 
@@ -269,12 +286,11 @@ class direct_access {
   /// Looks first: the line is needed anyway, and the rest of a probe starts from it.
   bool take_if_empty(word i, head desired) {
     note(c_, operation::atomic, table_.rank(), 8, true);
-    return take(base_ + i * words, desired);
+    word* at = base_ + i * words;
+    return atomic(at[0]).load(std::memory_order_relaxed) == 0 && take(at, desired);
   }
-  static bool take(word* at, head desired) {
-    word expected = 0;
-    return atomic(at[0]).load(std::memory_order_relaxed) == 0 &&
-           atomic(at[0]).compare_exchange_strong(expected, desired.raw(), claim_order);
+  FARSIDE_HOT static bool take(word* at, head desired) {
+    return inline_claim(at[0], desired.raw(), claim_order);
   }
 
   void write(word i, head h, Bucket& from, bool fresh) {

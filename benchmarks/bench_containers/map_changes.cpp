@@ -1,0 +1,152 @@
+// hash_map: inserting, assigning, counting, erasing. The floor is a table of each rank alone, with
+// as many entries as a rank has in the map.
+#include "floor_table.hpp"
+#include "rows.hpp"
+
+#include <array>
+#include <utility>
+
+namespace far::bench {
+namespace {
+
+/// New keys into a map that has held as many before and is empty now, so that all of its memory has
+/// been touched: a first touch is the operating system's work.
+void inserts(suite& s, const char* where, std::size_t entries) {
+  auto name = [&](const char* what) { return detail::text("hash_map ", what, ", ", where); };
+  constexpr std::array titles{"insert", "insert among inserts", "insert, 512 at once"};
+  if (std::ranges::none_of(titles, [&](const char* t) { return s.wants(name(t)); })) return;
+  hash_map<word, word> map(entries * nprocs());
+  own_table floor(entries);
+  const word first = word{rank()} << 40;
+  auto ours = [&](promise with) {
+    return prepared{entries, [&map] { map.clear(); },
+                    [&map, first, with](std::size_t n) {
+                      for (word i = 0; i < n; ++i) map.insert(key_of(first + i), i, with);
+                    }};
+  };
+  auto plain = prepared{entries, [&floor] { floor.clear(); },
+                        [&floor, first](std::size_t n) {
+                          for (word i = 0; i < n; ++i) floor.insert(key_of(first + i), i);
+                        }};
+  std::vector<std::pair<word, word>> some(512);
+  auto bulk = prepared{entries, [&map] { map.clear(); },
+                       [&](std::size_t n) {
+                         for (std::size_t done = 0; done < n; done += some.size()) {
+                           std::size_t now = std::min(some.size(), n - done);
+                           for (std::size_t i = 0; i < now; ++i)
+                             some[i] = {key_of(first + done + i), i};
+                           map.insert(std::span<const std::pair<word, word>>(some.data(), now));
+                         }
+                       }};
+  for (word i = 0; i < entries; ++i) map.insert(key_of(first + i), i);
+  s.compare(name(titles[0]), time_of_one(), ours(promise::everything), plain);
+  s.compare(name(titles[1]), time_of_one(), ours(promise::insert), plain);
+  s.compare(name(titles[2]), time_of_one(), bulk, plain);
+  barrier();
+}
+
+/// Keys that are there, of all ranks.
+void updates(suite& s, const char* where, std::size_t entries) {
+  auto name = [&](const char* what) { return detail::text("hash_map ", what, ", ", where); };
+  constexpr std::array titles{"accumulate", "accumulate, 512 at once", "insert_or_assign",
+                              "modify",     "erase and insert",        "insert, key is there"};
+  if (std::ranges::none_of(titles, [&](const char* t) { return s.wants(name(t)); })) return;
+  hash_map<word, word> map(entries * nprocs());
+  own_table floor(entries);
+  std::vector<word> keys;
+  for (word i = 0; i < entries; ++i) {
+    map.insert(key_of(rank() * entries + i), 1);
+    keys.push_back(key_of((rank() + i) % nprocs() * entries + i));
+    floor.insert(keys.back(), 1);
+  }
+  barrier();
+  auto each = [&keys](auto change) {
+    return [&keys, change, at = std::size_t{0}](std::size_t n) mutable {
+      while (n-- > 0) {
+        change(keys[at]);
+        if (++at == keys.size()) at = 0;
+      }
+    };
+  };
+  auto add = each([&](word key) { floor.add(key, 1); });
+  s.compare(name(titles[0]), time_of_one(), each([&](word key) { map.accumulate(key, 1); }), add);
+  std::vector<std::pair<word, word>> some(512);
+  s.compare(
+      name(titles[1]), time_of_one(),
+      [&, at = std::size_t{0}](std::size_t n) mutable {
+        for (std::size_t done = 0; done < n; done += some.size()) {
+          std::size_t now = std::min(some.size(), n - done);
+          for (std::size_t i = 0; i < now; ++i) {
+            some[i] = {keys[at], 1};
+            if (++at == keys.size()) at = 0;
+          }
+          map.accumulate(std::span<const std::pair<word, word>>(some.data(), now));
+        }
+      },
+      add);
+  s.compare(name(titles[2]), time_of_one(), each([&](word key) { map.insert_or_assign(key, 3); }),
+            each([&](word key) { floor.assign(key, 3); }));
+  s.compare(name(titles[3]), time_of_one(), each([&](word key) {
+              map.modify(key, [](word& v) {
+                v = v * 3 + 1;
+                v >>= 8;
+              });
+            }),
+            add);
+  s.measure_alone(name(titles[4]), time_of_one(), each([&](word key) {
+                    map.erase(key);
+                    map.insert(key, 1);
+                  }));
+  s.compare(name(titles[5]), time_of_one(), each([&](word key) { map.insert(key, 3); }),
+            each([&](word key) { floor.insert(key, 3); }));
+  barrier();
+}
+
+/// A rank's own keys while nobody else is there.
+void local(suite& s, std::size_t entries) {
+  constexpr std::array titles{"hash_map find, local", "hash_map insert, local",
+                              "hash_map accumulate, local"};
+  if (std::ranges::none_of(titles, [&](const char* t) { return s.wants(t); })) return;
+  hash_map<word, word> map(2 * entries * nprocs());
+  own_table floor(entries);
+  std::vector<word> keys;
+  for (word i = 0; keys.size() < entries; ++i)
+    if (map.owner(key_of(i)) == rank()) keys.push_back(key_of(i));
+  for (word key : keys) floor.insert(key, 1), map.insert(key, 1, promise::local);
+  auto each = [&keys](auto visit) {
+    return [&keys, visit, at = std::size_t{0}](std::size_t n) mutable {
+      while (n-- > 0) {
+        visit(keys[at]);
+        if (++at == keys.size()) at = 0;
+      }
+    };
+  };
+  s.compare(titles[0], time_of_one(), each([&](word key) { keep(*map.find(key, promise::local)); }),
+            each([&](word key) { keep(*floor.find(key)); }));
+  s.compare(titles[2], time_of_one(),
+            each([&](word key) { map.accumulate(key, 1, std::plus<>(), promise::local); }),
+            each([&](word key) { floor.add(key, 1); }));
+  s.compare(titles[1], time_of_one(),
+            prepared{entries, [&map] { map.clear(); },
+                     [&](std::size_t n) {
+                       for (word i = 0; i < n; ++i) map.insert(keys[i], i, promise::local);
+                     }},
+            prepared{entries, [&floor] { floor.clear(); },
+                     [&](std::size_t n) {
+                       for (word i = 0; i < n; ++i) floor.insert(keys[i], i);
+                     }});
+  barrier();
+}
+
+}  // namespace
+
+void map_change_rows(suite& s) {
+  std::size_t small = 1 << 12, large = coherent() ? std::size_t{1} << 20 : std::size_t{1} << 16;
+  inserts(s, "in the cache", small);
+  inserts(s, "beyond the cache", large);
+  updates(s, "in the cache", small);
+  updates(s, "beyond the cache", large);
+  local(s, small);
+}
+
+}  // namespace far::bench

@@ -1,0 +1,236 @@
+// engine: short ways for entries in place where memory is coherent, taken when nothing is being
+// moved or erased or waited for. Whatever is unclear goes the long way, which starts anew.
+#pragma once
+
+#include <farside/detail/map/engine.hpp>
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+/// The buckets in which a key may be, for short ways. They go no further than the end of the
+/// table, where a sentinel says that nothing is clear.
+template <class K, class V, class Hash, class Probing>
+class engine<K, V, Hash, Probing>::trail {
+ public:
+  FARSIDE_HOT trail(view t, place p)
+      : home_(p.home(t.capacity)), at_(t.buckets + home_ * bucket_words) {}
+  FARSIDE_HOT word* operator*() const { return at_; }
+  /// Without a branch that nobody can predict.
+  FARSIDE_HOT void next_if(bool taken) {
+    at_ += taken ? bucket_words : 0;
+    asm("" : "+r"(at_));
+  }
+  FARSIDE_HOT void next(view t) {
+    if constexpr (linear) {
+      at_ += bucket_words;
+    } else {
+      ++step_;
+      word index = step_ < least_capacity ? Probing::at(home_, step_, t.capacity) : t.capacity;
+      at_ = t.buckets + index * bucket_words;
+    }
+  }
+
+  static constexpr bool linear = std::is_same_v<Probing, linear_probing>;
+
+ private:
+  word home_, step_ = 0;
+  word* at_;
+};
+
+/// The short way for entries in place where memory is coherent, when nothing is being moved or
+/// erased or waited for on the way: unclear if something is. Results go out as words, which stay
+/// in registers: an optional would be put together in memory.
+///
+/// Order. Heads need none: a bucket that another key has taken is that key's for good, and one
+/// that is the key's own does not go away. What settles the result is one load that is
+/// sequentially consistent, so that it comes after all this rank has done before, and before all
+/// it will do: of a cell its value, of a plain bucket its seal, of an empty bucket once more its
+/// head. The rest is as direct_access has it.
+template <class K, class V, class Hash, class Probing>
+template <bool Quiet>
+FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_at_once(view t, place p, const K& key,
+                                                                  word* raw) -> glance {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  constexpr auto settles = Quiet ? relaxed : std::memory_order_seq_cst;
+  trail on(t, p);
+  if constexpr (trail::linear) {
+    head h(atomic((*on)[0]).load(relaxed));
+    on.next_if((h.fingerprint() != p.fingerprint) & !h.never_taken());
+  }
+  while (true) {
+    word* at = *on;
+    word h = atomic(at[0]).load(relaxed);
+    if (head(h).fingerprint() == p.fingerprint) [[likely]] {
+      word what = h & head::state_and_flags;
+      if (cells && what == static_cast<word>(state::cell)) {
+        word v = atomic(at[2]).load(settles);
+        std::uint64_t held[key_store::words];
+        for (std::size_t k = 0; k < key_store::words; ++k)
+          held[k] = atomic(at[2 + entry::value_words + k]).load(relaxed);
+        if (v == 0 || v & (cell::frozen | cell::absent)) return glance::unclear;
+        raw[0] = v;
+        if (*key_store::equals(held, key)) return glance::in_cell;
+      } else if (what == static_cast<word>(state::plain)) {
+        if (atomic(at[1]).load(settles) != h >> 32) return glance::unclear;
+        std::uint64_t body[bucket_words - 2];
+        for (std::size_t k = 0; k + 2 < bucket_words; ++k)
+          body[k] = atomic(at[2 + k]).load(relaxed);
+        if constexpr (!Quiet) {
+          acquire_fence();
+          if (atomic(at[0]).load(relaxed) != h) return glance::unclear;
+        }
+        for (std::size_t k = 0; k < entry::value_words; ++k) raw[k] = body[k];
+        if (*key_store::equals(body + entry::value_words, key)) return glance::found;
+      } else if (h != 0) {
+        return glance::unclear;
+      }
+    }
+    if (head(h).never_taken())
+      return atomic(at[0]).load(settles) == 0 ? glance::absent : glance::unclear;
+    on.next(t);
+  }
+}
+
+/// A first window of a key's buckets, that has come or is on its way.
+template <class Engine>
+struct prefetched {
+  using entry = typename Engine::entry;
+  table* in = nullptr;
+  word first = 0;
+  word count = 0;
+  std::array<entry, window<entry>> buckets;
+};
+
+/// The short way where buckets come by gets: one window of them, in which the key is, or an empty
+/// bucket before it. What else there may be the long way finds out, from the same window.
+template <class K, class V, class Hash, class Probing>
+[[gnu::noinline]] auto engine<K, V, Hash, Probing>::find_by_get(handed<K> key, place p,
+                                                                promise with) -> std::optional<V> {
+  table& t = tables.of(p.member);
+  if (t.direct != nullptr) return find_slowly(key, with, static_cast<prefetched<engine>*>(nullptr));
+  prefetched<engine> seen;
+  seen.in = &t;
+  seen.first = p.home(t.capacity);
+  seen.count = std::min<word>(seen.buckets.size(), t.capacity - seen.first);
+  ptr<word> from = t.bucket_at(seen.first, bucket_words);
+  get(from, reinterpret_cast<word*>(seen.buckets.data()), seen.count * bucket_words);
+  if constexpr (std::is_same_v<Probing, linear_probing>) {
+    const bool quiet = includes(promise::find, with);
+    for (word i = 0; i < seen.count; ++i) {
+      entry& e = seen.buckets[i];
+      head h = e.top();
+      if (h.is_empty()) return std::nullopt;
+      if (h.fingerprint() != p.fingerprint && !h.moved_empty()) continue;
+      if (h.frozen() || h.moved()) break;
+      word where = (from + static_cast<std::ptrdiff_t>(i * bucket_words)).raw();
+      if (!quiet && !e.is_sealed(where)) break;
+      if constexpr (cells) {
+        if (h.what() != state::cell || !cell::simple(e.value()[0])) break;
+        if (*key_store::equals(e.key(), key)) return cell::decode<V>(e.value()[0]);
+      } else {
+        if (h.what() != state::plain) break;
+        if (!*key_store::equals(e.key(), key)) continue;
+        entry whole = e;
+        whole.mask(h, where);
+        return value_store::unpack(whole.value());
+      }
+    }
+  }
+  return find_slowly(key, with, &seen);
+}
+
+/// The same for a change: of a cell that is there, or of the first empty bucket, which it takes.
+/// False: nothing has been changed.
+///
+/// Order. As in find_at_once() heads need none, and what takes effect is one atomic: on the value
+/// of a cell, or on the head of an empty bucket (claim_order says how that is in order).
+template <class K, class V, class Hash, class Probing>
+template <class Update>
+FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_at_once(view t, place p, const K& key,
+                                                                    const Update& with,
+                                                                    outcome& done) {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  trail on(t, p);
+  for (bool home = true;; home = false) {
+    word* at = *on;
+    word h = atomic(at[0]).load(relaxed);
+    if (h == 0) {
+      if (!create_at_once(at, p, key, with.initial())) return false;
+      done.created = true;
+      count_at_home(p.member, t.single);
+      if (!home) count_away(p.member, tables.of(p.member));
+      return true;
+    }
+    if (head(h).fingerprint() == p.fingerprint) {
+      if (!cells || (h & head::state_and_flags) != static_cast<word>(state::cell)) return false;
+      if constexpr (cells) {
+        word seen = atomic(at[2]).load(Update::changes ? std::memory_order_acquire
+                                                       : std::memory_order_seq_cst);
+        std::uint64_t held[key_store::words];
+        for (std::size_t k = 0; k < key_store::words; ++k)
+          held[k] = atomic(at[2 + entry::value_words + k]).load(relaxed);
+        if (!cell::simple(seen)) return false;
+        if (*key_store::equals(held, key)) return change_at_once(at[2], seen, with, done);
+      }
+    } else if (head(h).never_taken()) {
+      return false;
+    }
+    on.next(t);
+  }
+}
+
+/// In an empty bucket. False: somebody else was faster.
+template <class K, class V, class Hash, class Probing>
+FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_at_once(word* at, place p, const K& key,
+                                                                    handed<V> value) {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  std::uint64_t held[key_store::words];
+  key_store::pack(key, held);
+  auto store_key = [&] {
+    for (std::size_t k = 0; k < key_store::words; ++k)
+      atomic(at[2 + entry::value_words + k]).store(held[k], relaxed);
+  };
+  if constexpr (cells) {
+    if (cell::fits(value)) [[likely]] {
+      if (!direct_access<entry>::take(at, head(state::cell, p.fingerprint, 1))) return false;
+      store_key();
+      atomic(at[2]).store(cell::encode(value), publish_order);
+      return true;
+    }
+  }
+  std::uint64_t packed[entry::value_words];
+  value_store::pack(value, packed);
+  if (!direct_access<entry>::take(at, head(state::plain, p.fingerprint, 1))) return false;
+  store_key();
+  for (std::size_t k = 0; k < entry::value_words; ++k) atomic(at[2 + k]).store(packed[k], relaxed);
+  atomic(at[1]).store(1, publish_order);
+  return true;
+}
+
+/// Of a cell that is there, and was seen to be `seen`.
+template <class K, class V, class Hash, class Probing>
+template <class Update>
+FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::change_at_once(word& value, word seen,
+                                                                    const Update& with,
+                                                                    outcome& done) {
+  if constexpr (!Update::changes) {
+    return true;
+  } else if constexpr (adds<Update>) {
+    if (!cell::small_step(with.value)) return false;
+    auto amount = static_cast<word>(static_cast<std::int64_t>(with.value));
+    if (!cell::simple(seen + amount)) return false;
+    word old = inline_fetch_add(value, amount);
+    // An addition to a cell that moves, or was erased, does not count.
+    if (old & (cell::frozen | cell::absent)) return false;
+    done.old = cell::decode<V>(old);
+    return true;
+  } else {
+    V old = cell::decode<V>(seen);
+    V wanted = with.next(old);
+    if (!cell::fits(wanted) || !inline_compare_swap(value, seen, cell::encode(wanted)))
+      return false;
+    if constexpr (Update::uses_old) done.old = old;
+    return true;
+  }
+}
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map
