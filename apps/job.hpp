@@ -13,6 +13,7 @@
 #include "farside/detail/board.hpp"
 #include "options.hpp"
 #include "program.hpp"
+#include "reach.hpp"
 
 namespace far::app {
 
@@ -22,6 +23,7 @@ struct record {
   std::atomic<std::uint32_t> pid;        ///< of the rank's process, known before its runtime starts
   std::atomic<std::uint32_t> told;       ///< 1: it was told to end, so its end is nobody's fault
   std::atomic<std::uint64_t> reaped_at;  ///< monotonic_ns(): the first to die is the cause
+  std::atomic<std::uint32_t> lost;  ///< 1: on another host, and how it ended will never be known
 };
 
 /// Board and records of one job. `id` is random: a supervisor on another host could find some
@@ -35,9 +37,15 @@ struct ledger {
     return job::board::bytes(ranks) + sizeof(std::uint64_t) + ranks * sizeof(record);
   }
   static ledger on(job::board* board);
+  /// Makes them, in memory of its own whose descriptor is put into `fd`; throws if there is none.
+  static ledger make(std::uint32_t ranks, std::uint64_t id, int& fd);
 
   /// Writes down how a rank's process ended, as its parent learned it.
   void reaped(std::size_t slot, int wait_status);
+  /// The same when its supervisor, on another host, is gone.
+  void lost(std::size_t slot);
+  /// Whether the end of every rank is known.
+  bool all_reaped() const;
 };
 
 struct job_state {
@@ -51,15 +59,22 @@ struct job_state {
   std::vector<pid_t> ranks;  ///< smp: process of each slot, 0 once reaped
   pid_t starter = 0;         ///< mpirun; 0 if there is none or it has ended
   std::string starter_name;
-  bool one_host = true;   ///< no rank is out of our reach
+  bool one_host = true;   ///< all ranks are here
+  reception remote;       ///< the ranks that are not
   int out[2] = {-1, -1};  ///< mpirun with --prefix: supervisors write whole lines here
   int err[2] = {-1, -1};
-  std::string scratch;  ///< folder for what an MPI would leave in /dev/shm
+  std::string scratch;  ///< folder for what an MPI would leave in /dev/shm, on every host
 
   bool supervised() const { return how != transport::smp; }
-  /// A name under which the ranks can open one of the launcher's descriptors.
-  std::string path_of(int fd) const;
+  /// Whether every rank's supervisor is here or has called: then all ranks end by our hand.
+  bool reaches_all() const;
+  /// Whether supervisors stay until all ranks have ended: MPICH's daemon kills the other ranks of
+  /// its host when one leaves without MPI_Finalize, which hangs on several hosts.
+  bool leave_together() const { return how == transport::mpich && !one_host; }
 };
+
+/// A name under which other processes of this host can open a descriptor of one.
+std::string path_of(pid_t owner, int fd);
 
 class relays;
 

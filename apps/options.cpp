@@ -18,6 +18,9 @@ Starts N ranks of a program, built for any back end, and ends them all when one 
       --threads          smp only: ranks are threads of one process
       --stats[=FILE]     prints where communication went, or writes it (sets FARSIDE_STATS)
       --backend NAME     smp, mpi, openmpi, mpich, shmem or sim, instead of what the program says
+      --hosts LIST       mpi and shmem: on these hosts, node1,node2 or node1:4,node2:2 (ranks)
+  -N, --per-host N       so many ranks on each of them; equal shares of -n otherwise
+      --agent PROGRAM    how to run a command on a host, instead of ssh: PROGRAM HOST COMMAND
       --mpirun-arg ARG   one more argument for mpirun or oshrun; may be repeated
       --verbose          prints the command that is started, and why each setting is there
       --help             prints this
@@ -27,26 +30,29 @@ Status: 0; or that of the first rank that failed: its own, 128 + signal, or 1 fo
 program that cannot be run or found. SIGQUIT (Ctrl-\) prints what each rank waits for.
 )";
 
-std::uint32_t parse_ranks(const std::string& text) {
+std::uint32_t parse_ranks(const std::string& text, const std::string& option) {
   auto n = parse_number(text);
   if (!n)
-    throw error(
-        usage_error,
-        "-n " + text + ": that is not a whole number; say how many ranks to start, such as -n 4");
+    throw error(usage_error, option + " " + text +
+                                 ": that is not a whole number; say how many ranks to start, such "
+                                 "as " +
+                                 option + " 4");
   if (*n == 0)
-    throw error(usage_error,
-                "-n 0: a job needs at least one rank; say how many to start, such as -n 4");
+    throw error(usage_error, option +
+                                 " 0: a job needs at least one rank; say how many to start, such "
+                                 "as " +
+                                 option + " 4");
   if (*n > most_ranks)
-    throw error(usage_error, "-n " + text + ": that is too many, a far pointer can name " +
+    throw error(usage_error, option + " " + text + ": that is too many, a far pointer can name " +
                                  std::to_string(most_ranks) + " ranks at most; start fewer");
   return static_cast<std::uint32_t>(*n);
 }
 
 namespace {
 
-const arguments long_options = {"--ranks",   "--segment",    "--env",     "--bind",
-                                "--prefix",  "--timeout",    "--threads", "--stats",
-                                "--backend", "--mpirun-arg", "--verbose", "--help"};
+const arguments long_options = {"--ranks",   "--segment", "--env",   "--bind",     "--prefix",
+                                "--timeout", "--threads", "--stats", "--backend",  "--mpirun-arg",
+                                "--verbose", "--help",    "--hosts", "--per-host", "--agent"};
 
 binding checked_binding(const std::string& text) {
   if (text == "none") return binding::none;
@@ -54,14 +60,43 @@ binding checked_binding(const std::string& text) {
   throw error(usage_error, "--bind " + text + ": there is no such binding; it is none or core");
 }
 
+std::string checked_agent(const std::string& name) {
+  std::string path = find_in_path(name);
+  if (path.empty())
+    throw error(not_found, "--agent " + name +
+                               ": there is no such program; it is called with a host and a "
+                               "command, as ssh is");
+  return path;
+}
+
+/// Who goes where, and so how many there are.
+void settle_hosts(run_options& result, std::uint32_t per_host) {
+  if (result.hosts.empty()) {
+    const char* needless = per_host ? "-N" : !result.agent.empty() ? "--agent" : nullptr;
+    if (needless)
+      throw error(usage_error, std::string(needless) +
+                                   ": that is for jobs on several hosts; name them by --hosts");
+    return;
+  }
+  result.ranks = place_ranks(result.hosts, result.ranks, per_host);
+  if (result.ranks > most_ranks) parse_ranks(std::to_string(result.ranks));
+}
+
 }  // namespace
 
 run_options parse_run(const arguments& words) {
   run_options result;
+  std::uint32_t per_host = 0;
   option_reader word(words);
   while (word.next_option()) {
     if (word.is("-n", "--ranks"))
       result.ranks = parse_ranks(word.value("a number of ranks"));
+    else if (word.is("-N", "--per-host"))
+      per_host = parse_ranks(word.value("a number of ranks"), "-N");
+    else if (word.is("--hosts"))
+      result.hosts = parse_hosts(word.value("a list of hosts"));
+    else if (word.is("--agent"))
+      result.agent = checked_agent(word.value("a program"));
     else if (word.is("--segment"))
       result.environment.emplace_back("FARSIDE_SEGMENT", checked_segment(word.value("a size")));
     else if (word.is("-e", "--env"))
@@ -88,6 +123,7 @@ run_options parse_run(const arguments& words) {
   result.command = word.rest();
   if (result.command.empty())
     throw error(usage_error, "no program is named; write farside run -n 4 ./program");
+  settle_hosts(result, per_host);
   if (result.ranks == 0)
     throw error(usage_error,
                 "the number of ranks is missing; write farside run -n 4 " + result.command[0]);

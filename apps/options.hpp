@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "hosts.hpp"
 #include "support.hpp"
 
 namespace far::app {
@@ -26,10 +27,12 @@ struct run_options {
   bool prefix = false;
   bool threads = false;
   bool verbose = false;
-  double timeout = 0;   ///< seconds; 0 is none
-  std::string backend;  ///< empty: as the program's note says
-  arguments mpirun;     ///< handed to mpirun as they are
-  arguments command;    ///< program and its arguments
+  double timeout = 0;       ///< seconds; 0 is none
+  std::string backend;      ///< empty: as the program's note says
+  std::vector<host> hosts;  ///< with the ranks of each; empty: as mpirun decides, mostly this one
+  std::string agent;        ///< instead of ssh
+  arguments mpirun;         ///< handed to mpirun as they are
+  arguments command;        ///< program and its arguments
 };
 
 extern const char* const run_usage;
@@ -38,6 +41,6 @@ extern const char* const run_usage;
 run_options parse_run(const arguments& words);
 
 /// Turns the text of `-n` into a number of ranks, with reasons for what is refused.
-std::uint32_t parse_ranks(const std::string& text);
+std::uint32_t parse_ranks(const std::string& text, const std::string& option = "-n");
 
 }  // namespace far::app

@@ -25,6 +25,7 @@ int cause::status() const {
       return timed_out;
     case kind::vanished:
     case kind::absent:
+    case kind::lost:
       return failure;
     default:
       return detail == 0 ? failure : detail;
@@ -55,6 +56,7 @@ std::optional<cause> judge(const job_state& job, std::size_t i) {
   rank_state state = rank.state;
   if (!owner.reaped.load(std::memory_order_acquire)) {
     if (state == rank_state::failed && !told) return cause{kind::failed, i, 0};
+    if (job.book.records[process].lost && !told) return cause{kind::lost, i, 0};
     return std::nullopt;
   }
   if (told) return std::nullopt;
@@ -76,6 +78,18 @@ std::optional<cause> judge(const job_state& job, std::size_t i) {
   return std::nullopt;
 }
 
+bool bereaved(const job_state& job, std::size_t i) {
+  slot& rank = (*job.book.board)[i];
+  if (rank.bereaved) return true;
+  bool of_openmpi = job.how == transport::openmpi || job.how == transport::shmem;
+  if (job.one_host || !of_openmpi || rank.state != rank_state::running || !rank.reaped)
+    return false;
+  int status = static_cast<int>(rank.wait_status.load());
+  int other_error = 16, internal_error = 17;  // MPI_ERR_OTHER, MPI_ERR_INTERN of Open MPI 4
+  return WIFEXITED(status) && !rank.message_ready &&
+         (WEXITSTATUS(status) == other_error || WEXITSTATUS(status) == internal_error);
+}
+
 static std::size_t rank_in(const job_state& job, std::size_t i) {
   slot& it = (*job.book.board)[i];
   return it.state == rank_state::unborn ? i : it.rank.load();
@@ -88,8 +102,9 @@ static std::uint32_t pid_in(const job_state& job, std::size_t i) {
 
 static std::string name_of_rank(const job_state& job, std::size_t i) {
   std::uint32_t pid = pid_in(job, i);
+  std::string host = job.remote.host_of(i);
   return "rank " + std::to_string(rank_in(job, i)) +
-         (pid ? " (pid " + std::to_string(pid) + ")" : "");
+         (pid ? " (pid " + std::to_string(pid) + (host.empty() ? ")" : " on " + host + ")") : "");
 }
 
 /// A rank's own words, on one line.
@@ -124,6 +139,8 @@ std::string describe(const job_state& job, const cause& why) {
     case kind::absent:
       return rank +
              " exited with status 0 without making a far::runtime, which the other ranks wait for";
+    case kind::lost:
+      return rank + " is lost: its host does not answer, or its supervisor there was killed";
     case kind::failed:
       return rank + " failed: " + words_of((*job.book.board)[why.slot]);
     case kind::timeout:

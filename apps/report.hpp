@@ -14,6 +14,7 @@ struct cause {
     killed,    ///< a signal that nobody of ours sent
     exited,    ///< non-zero, before its runtime ended
     vanished,  ///< exit with 0 while its runtime still ran
+    lost,      ///< on another host, whose supervisor of it, or which itself, is gone
     absent,    ///< exit with 0 without a runtime, while another rank counts on it
     failed,    ///< an exception left the runtime: the rank says why
     late,      ///< non-zero after its runtime ended: the others may go on
@@ -33,6 +34,10 @@ struct cause {
 
 /// How the rank in `slot` failed, or nothing if it is well so far.
 std::optional<cause> judge(const job_state&, std::size_t slot);
+
+/// Whether a rank ended only because another one had died: by its own account, or by its exit
+/// status if an MPI library ended it that has lost a connection to another host.
+bool bereaved(const job_state&, std::size_t slot);
 
 /// `rank 2 (pid 4711) was killed by signal 9 (SIGKILL)`.
 std::string describe(const job_state&, const cause&);

@@ -28,32 +28,56 @@ ledger ledger::on(job::board* board) {
   return result;
 }
 
+ledger ledger::make(std::uint32_t ranks, std::uint64_t id, int& fd) {
+  std::size_t size = bytes(ranks);
+  fd = memfd_create("farside board", MFD_CLOEXEC);
+  void* at = MAP_FAILED;
+  if (fd >= 0 && ftruncate(fd, static_cast<off_t>(size)) == 0)
+    at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED)
+    throw error(failure, std::string("cannot make the memory shared with the ranks: ") +
+                             std::strerror(errno));
+  auto* board = static_cast<far::job::board*>(at);
+  board->magic = far::job::board_magic;
+  board->slots = ranks;
+  ledger result = on(board);
+  *result.id = id;
+  return result;
+}
+
 void ledger::reaped(std::size_t slot, int wait_status) {
   records[slot].reaped_at = far::job::monotonic_ns();
   (*board)[slot].wait_status = static_cast<std::uint32_t>(wait_status);
   (*board)[slot].reaped.store(1, std::memory_order_release);
 }
 
-std::string job_state::path_of(int fd) const {
-  return "/proc/" + std::to_string(launcher) + "/fd/" + std::to_string(fd);
+void ledger::lost(std::size_t slot) {
+  records[slot].reaped_at = far::job::monotonic_ns();
+  records[slot].lost = 1;
+}
+
+bool ledger::all_reaped() const {
+  for (std::size_t i = 0; i < board->slots; ++i)
+    if (!(*board)[i].reaped) return false;
+  return true;
+}
+
+bool job_state::reaches_all() const {
+  for (std::size_t i = 0; i < options.ranks; ++i)
+    if (!(*book.board)[i].supervisor) return false;
+  return true;
+}
+
+std::string path_of(pid_t owner, int fd) {
+  return "/proc/" + std::to_string(owner) + "/fd/" + std::to_string(fd);
 }
 
 namespace {
 
 void make_board(job_state& job) {
-  std::size_t bytes = ledger::bytes(job.options.ranks);
-  job.board_fd = memfd_create("farside board", MFD_CLOEXEC);
-  void* at = MAP_FAILED;
-  if (job.board_fd >= 0 && ftruncate(job.board_fd, static_cast<off_t>(bytes)) == 0)
-    at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, job.board_fd, 0);
-  if (at == MAP_FAILED)
-    throw error(failure, std::string("cannot make the memory shared with the ranks: ") +
-                             std::strerror(errno));
-  auto* board = static_cast<far::job::board*>(at);
-  board->magic = far::job::board_magic;
-  board->slots = job.options.ranks;
-  job.book = ledger::on(board);
-  if (getrandom(job.book.id, sizeof *job.book.id, 0) < 0) *job.book.id = far::job::monotonic_ns();
+  std::uint64_t id = 0;
+  if (getrandom(&id, sizeof id, 0) != sizeof id) id = far::job::monotonic_ns();
+  job.book = ledger::make(job.options.ranks, id, job.board_fd);
 }
 
 /// Memory, descriptors and files of a job, whichever way it ended.
@@ -88,16 +112,21 @@ void check(const job_state& job) {
     throw error(usage_error, (options.prefix ? "--prefix" : "--bind core") +
                                  (": that is for ranks that are processes, and " + built) +
                                  ", where all of them are in one; leave it out");
-  if (!options.mpirun.empty() && (job.how == transport::smp || job.how == transport::sim))
+  bool here = job.how == transport::smp || job.how == transport::sim;
+  if (here && !options.hosts.empty())
+    throw error(usage_error, "--hosts: " + built +
+                                 ", whose ranks share the memory of one host; build it for mpi or "
+                                 "shmem, or leave --hosts out");
+  if (here && !options.mpirun.empty())
     throw error(usage_error, "--mpirun-arg: " + built + ", which uses no mpirun; leave it out");
 }
 
 }  // namespace
 
 void set_up_environment(const variables& environment) {
-  for (const char* name :
-       {far::job::board_variable, far::job::slot_variable, far::job::segments_variable,
-        far::job::rank_variable, far::job::nprocs_variable, far::job::threads_variable})
+  for (const char* name : {far::job::board_variable, far::job::slot_variable,
+                           far::job::segments_variable, far::job::rank_variable,
+                           far::job::nprocs_variable, far::job::threads_variable, reach::variable})
     unsetenv(name);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
 }
@@ -126,7 +155,10 @@ int run_job(run_options options) {
   if (job.options.verbose && !job.supervised())
     std::fprintf(stderr, "farside run: %s as %s of %s, which is built for smp\n",
                  quoted(job.options.command).c_str(),
-                 counted(job.options.ranks, job.options.threads ? "thread" : "process").c_str(),
+                 (job.options.threads      ? counted(job.options.ranks, "thread")
+                  : job.options.ranks == 1 ? "1 process"
+                                           : std::to_string(job.options.ranks) + " processes")
+                     .c_str(),
                  job.program.c_str());
   watcher watch(job);
   relays lines;

@@ -89,7 +89,8 @@ bool one_host(const run_options& options) {
   for (const char* name : {"SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE",
                            "OMPI_MCA_orte_default_hostfile", "HYDRA_HOST_FILE"})
     if (getenv(name)) return false;
-  return !mentions(options.mpirun, "host") && !mentions(options.mpirun, "machinefile") &&
+  return options.hosts.empty() && !mentions(options.mpirun, "host") &&
+         !mentions(options.mpirun, "machinefile") &&
          std::find(options.mpirun.begin(), options.mpirun.end(), "-f") == options.mpirun.end() &&
          std::find(options.mpirun.begin(), options.mpirun.end(), "-H") == options.mpirun.end();
 }
@@ -161,7 +162,12 @@ void add_openmpi(const job_state& job, command_line& line, arguments exported) {
   else
     line.add({"--bind-to", "none"},
              "ranks go where there is room; Open MPI may put all of them on core 0");
-  if (!options.verbose && job.one_host)
+  if (!options.hosts.empty()) {
+    line.add({"--host", list_of(options.hosts)}, "--hosts, and how many ranks go to each");
+    line.add({"--map-by", "slot"}, "ranks fill one host after the other");
+  }
+  if (!options.agent.empty()) line.add({"--mca", "plm_rsh_agent", options.agent}, "--agent");
+  if (!options.verbose && (job.one_host || !options.hosts.empty()))
     line.add({"-q"}, "we name the rank that died in one line, in place of its banners");
   if (!getenv("OMPI_MCA_osc") && !mentions(options.mpirun, "osc"))
     line.add({"--mca", "osc", "^rdma"},
@@ -176,7 +182,8 @@ void add_openmpi(const job_state& job, command_line& line, arguments exported) {
     line.add({"--mca", "btl_vader_backing_directory", job.scratch},
              "files that a killed rank leaves are removed");
     line.add({"--mca", "osc_sm_backing_directory", job.scratch}, "the same for windows");
-    line.add({"--mca", "orte_tmpdir_base", job.scratch}, "the same for mpirun's own");
+    if (job.one_host)
+      line.add({"--mca", "orte_tmpdir_base", job.scratch}, "the same for mpirun's own");
   }
   for (const std::string& name : exported)
     line.add({"-x", name}, "reaches ranks on other hosts too");
@@ -184,6 +191,10 @@ void add_openmpi(const job_state& job, command_line& line, arguments exported) {
 
 void add_mpich(const job_state& job, command_line& line) {
   line.add({"-n", std::to_string(job.options.ranks)}, "as asked");
+  if (!job.options.hosts.empty())
+    line.add({"-hosts", list_of(job.options.hosts)}, "--hosts, and how many ranks go to each");
+  if (!job.options.agent.empty())
+    line.add({"-launcher", "ssh", "-launcher-exec", job.options.agent}, "--agent");
   if (job.options.bind != binding::unsaid)
     line.add({"-bind-to", job.options.bind == binding::core ? "core" : "none"}, "--bind");
   if (!job.scratch.empty() && !getenv("UCX_POSIX_DIR"))
@@ -207,15 +218,22 @@ arguments exported_names(const run_options& options) {
 void add_supervisor(job_state& job, relays& lines, command_line& line) {
   char id[17];
   std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(*job.book.id));
-  arguments words = {self_path(), "__rank",     "--job",
-                     id,          "--launcher", std::to_string(job.launcher)};
+  arguments words = {self_path(),  "__rank",
+                     "--job",      id,
+                     "--launcher", std::to_string(job.launcher),
+                     "--ranks",    std::to_string(job.options.ranks)};
+  if (job.leave_together()) words.push_back("--together");
+  if (const char* folder = getenv("TMPDIR"); folder && !job.one_host)
+    words.insert(words.end(), {"--tmpdir", folder});
+  if (!job.one_host && !job.scratch.empty()) words.insert(words.end(), {"--scratch", job.scratch});
   if (job.options.prefix) {
     // Lines that pass through mpirun are cut every 4 KiB and mixed: local ranks go around it.
     if (pipe2(job.out, O_CLOEXEC) != 0 || pipe2(job.err, O_CLOEXEC) != 0)
       throw error(failure, std::string("cannot make a pipe for --prefix: ") + std::strerror(errno));
     lines.add(relay(job.out[0], 1, "", false));
     lines.add(relay(job.err[0], 2, "", false));
-    words.insert(words.end(), {"--prefix", job.path_of(job.out[1]), job.path_of(job.err[1])});
+    words.insert(words.end(), {"--prefix", path_of(job.launcher, job.out[1]),
+                               path_of(job.launcher, job.err[1])});
   }
   words.push_back("--");
   line.add(words, "our supervisor: it notices how the rank ends");
@@ -232,9 +250,12 @@ void start_mpi(job_state& job, relays& lines) {
   job.starter_name = starter.substr(starter.rfind('/') + 1);
   line.add({starter}, "the program is built for " + std::string(name_of(job.how)));
   job.one_host = one_host(job.options);
-  if (job.one_host) make_scratch(job);
+  make_scratch(job);
+  if (!job.one_host)
+    if (std::string where = job.remote.open(*job.book.id, job.options.ranks); !where.empty())
+      setenv(reach::variable, where.c_str(), 1);
 
-  setenv(far::job::board_variable, job.path_of(job.board_fd).c_str(), 1);
+  setenv(far::job::board_variable, path_of(job.launcher, job.board_fd).c_str(), 1);
   arguments exported = exported_names(job.options);
   if (job.how == transport::shmem) size_symmetric_heap(job, exported);
   if (job.how == transport::openmpi || job.how == transport::shmem)
@@ -250,6 +271,8 @@ void start_mpi(job_state& job, relays& lines) {
   job.starter = fork();
   if (job.starter == 0) {
     become_child(job.launcher);
+    if (!job.one_host && !job.scratch.empty() && job.how != transport::mpich)
+      setenv("TMPDIR", job.scratch.c_str(), 1);  // for mpirun; supervisors set it back
     // Open MPI's shmem_init crashes now and then where ranks have different addresses (seen
     // in 4.1.6)
     if (job.how == transport::shmem) fix_addresses();

@@ -3,13 +3,17 @@
 // mpirun may not tell which rank died, or that one died at all (MPICH takes an exit with 0 in
 // the middle of a job for success). So each rank's parent is ours: it writes down how the rank
 // ended, and keeps quiet towards mpirun until the launcher has read that and ends the job.
+// On another host than the launcher's it has a board of its own, and tells the launcher by TCP
+// what changes there (reach.hpp). If it cannot, mpirun's rules are the rules.
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +22,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "job.hpp"
 #include "relay.hpp"
@@ -33,7 +38,9 @@ constexpr std::uint64_t second = 1'000'000'000;
 struct supervisor_options {
   std::uint64_t job = 0;
   pid_t launcher = 0;
-  std::string out, err;
+  std::uint32_t ranks = 0;
+  bool together = false;  ///< see job_state::leave_together
+  std::string tmpdir, scratch, out, err;
   arguments command;
 };
 
@@ -44,6 +51,10 @@ supervisor_options parse(const arguments& words) {
     auto next = [&] { return i + 1 < words.size() ? words[++i] : std::string(); };
     if (words[i] == "--job") result.job = std::strtoull(next().c_str(), nullptr, 16);
     if (words[i] == "--launcher") result.launcher = static_cast<pid_t>(std::atoi(next().c_str()));
+    if (words[i] == "--ranks") result.ranks = static_cast<std::uint32_t>(std::atoi(next().c_str()));
+    if (words[i] == "--together") result.together = true;
+    if (words[i] == "--tmpdir") result.tmpdir = next();
+    if (words[i] == "--scratch") result.scratch = next();
     if (words[i] == "--prefix") result.out = next(), result.err = next();
   }
   if (i + 1 < words.size())
@@ -65,6 +76,37 @@ int watch_process(pid_t pid) {
   return pid > 1 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1;
 }
 
+/// The job's folder for files that a killed rank would leave, on another host than the launcher's.
+/// Every supervisor there holds a shared lock on it; who gets it alone is the last, and removes it.
+class shared_folder {
+ public:
+  void join(const std::string& path) {
+    for (int attempt = 0; attempt < 100 && !path.empty(); ++attempt) {
+      mkdir(path.c_str(), 0700);
+      lock_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+      struct stat here{}, named{};
+      if (lock_ < 0) return;
+      if (flock(lock_, LOCK_SH) == 0 && fstat(lock_, &here) == 0 && here.st_uid == geteuid() &&
+          stat(path.c_str(), &named) == 0 && here.st_ino == named.st_ino) {
+        path_ = path;
+        return;
+      }
+      close(lock_);  // its last user removed it just now
+    }
+  }
+
+  void leave() {
+    std::error_code ignored;
+    if (!path_.empty() && flock(lock_, LOCK_EX | LOCK_NB) == 0)
+      std::filesystem::remove_all(path_, ignored);
+    path_.clear();
+  }
+
+ private:
+  std::string path_;
+  int lock_ = -1;
+};
+
 class supervisor {
  public:
   explicit supervisor(supervisor_options options);
@@ -72,11 +114,15 @@ class supervisor {
 
  private:
   void find_board();
+  void call_launcher();
   void start();
   [[noreturn]] void become_rank(int out, int err, pid_t parent);
   void add_relay(const std::string& path, int fallback, int source);
   void wait_for_news();
   void take_signals();
+  void take_orders();
+  void end_rank(int signal);
+  void report() { orphaned_ |= !launcher_line_.report(book_, slot_); }
   bool try_reap();
   bool shall_linger() const;
   bool others_may_object() const;
@@ -84,7 +130,11 @@ class supervisor {
 
   supervisor_options options_;
   std::uint64_t slot_;
-  ledger book_;  ///< without board on another host than the launcher's
+  ledger
+      book_;  ///< the launcher's, or on another host its own; without board if nobody would read it
+  bool near_ = false;     ///< on the launcher's host
+  uplink launcher_line_;  ///< if not
+  shared_folder scratch_;
   relays lines_;
   pid_t child_ = 0;
   int signals_ = -1, launcher_ = -1, parent_ = -1;
@@ -92,6 +142,7 @@ class supervisor {
   bool told_ = false;           ///< somebody wants us to end
   bool launcher_ends_ = false;  ///< and it is the launcher, who will end mpirun too
   bool orphaned_ = false;       ///< launcher or mpirun is gone
+  bool dismissed_ = false;      ///< the launcher says that all ranks have ended
   std::uint64_t kill_at_ = 0;
 };
 
@@ -115,19 +166,36 @@ void supervisor::find_board() {
   far::job::board* board = path ? far::job::board::open(path) : nullptr;
   if (board && slot_ < board->slots) {
     ledger found = ledger::on(board);
-    if (*found.id == options_.job) book_ = found;
+    if (*found.id == options_.job) book_ = found, near_ = true;
   }
+  if (!near_) call_launcher();
+  if (near_ && !options_.scratch.empty()) {  // several hosts, and mpirun had another one
+    if (options_.tmpdir.empty())
+      unsetenv("TMPDIR");
+    else
+      setenv("TMPDIR", options_.tmpdir.c_str(), 1);
+  }
+  unsetenv(reach::variable);  // its secret is not for the rank
   if (!book_.board) {
     unsetenv(far::job::board_variable);
     return;
   }
   setenv(far::job::slot_variable, std::to_string(slot_).c_str(), 1);
   (*book_.board)[slot_].supervisor = static_cast<std::uint32_t>(getpid());
-  launcher_ = watch_process(options_.launcher);
+  if (near_) launcher_ = watch_process(options_.launcher);
+}
+
+void supervisor::call_launcher() {
+  scratch_.join(options_.scratch);
+  const char* where = getenv(reach::variable);
+  if (!where || slot_ >= options_.ranks || !launcher_line_.call(where, options_.job, slot_)) return;
+  int fd = -1;
+  book_ = ledger::make(options_.ranks, options_.job, fd);
+  setenv(far::job::board_variable, path_of(getpid(), fd).c_str(), 1);
 }
 
 void supervisor::add_relay(const std::string& path, int fallback, int source) {
-  int to = book_.board ? open(path.c_str(), O_WRONLY | O_CLOEXEC) : -1;
+  int to = near_ ? open(path.c_str(), O_WRONLY | O_CLOEXEC) : -1;
   lines_.add(relay(source, to < 0 ? fallback : to, "[" + std::to_string(slot_) + "] ", to >= 0));
 }
 
@@ -172,17 +240,21 @@ int supervisor::supervise() {
   while (!try_reap()) {
     wait_for_news();
     take_signals();
+    take_orders();
     if (orphaned_ || (told_ && monotonic_ns() >= kill_at_)) kill(child_, SIGKILL);
   }
   lines_.finish();
   if (book_.board) {
     if (told_) book_.records[slot_].told = 1;
     book_.reaped(slot_, status_);
+    report();
   }
   while (shall_linger()) {
     wait_for_news();
     take_signals();
+    take_orders();
   }
+  scratch_.leave();
   return book_.board ? success : end_alike();
 }
 
@@ -192,7 +264,8 @@ void supervisor::wait_for_news() {
     if (fd >= 0) set.push_back({fd, POLLIN, 0});
   std::size_t processes = set.size();
   lines_.add_to(set);
-  poll(set.data(), set.size(), child_ && !told_ ? 1000 : 20);
+  if (launcher_line_.open()) set.push_back({launcher_line_.descriptor(), POLLIN, 0});
+  poll(set.data(), set.size(), !child_ || told_ ? 20 : launcher_line_.open() ? 200 : 1000);
   for (std::size_t i = 1; i < processes; ++i) orphaned_ |= set[i].revents != 0;
   lines_.move();
 }
@@ -202,13 +275,38 @@ void supervisor::take_signals() {
   while (read(signals_, &info, sizeof info) == sizeof info) {
     int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGCHLD) continue;
-    if (child_) kill(child_, signal);
-    if (signal == SIGTERM && info.ssi_pid == static_cast<std::uint32_t>(options_.launcher))
+    if (near_ && signal == SIGTERM && info.ssi_pid == static_cast<std::uint32_t>(options_.launcher))
       launcher_ends_ = true;
-    if (signal == SIGQUIT || signal == SIGUSR1 || signal == SIGUSR2 || told_) continue;
-    told_ = true;
-    kill_at_ = monotonic_ns() + second;
+    // Where the launcher does not end mpirun's daemon, that is what this is: mpirun's end.
+    if (!near_ && !child_ && signal != SIGQUIT) orphaned_ = true;
+    end_rank(signal);
   }
+}
+
+/// What the launcher does by signals on its own host.
+void supervisor::take_orders() {
+  if (!launcher_line_.open()) return;
+  report();
+  for (int signal; (signal = launcher_line_.next_order()) != 0;) {
+    if (signal < 0) {
+      orphaned_ = true;
+      return;
+    }
+    if (signal == reach::dismissed) {
+      dismissed_ = true;
+      continue;
+    }
+    launcher_ends_ |= signal == SIGTERM;
+    if (signal == SIGKILL) kill_at_ = 0, told_ = true;
+    end_rank(signal);
+  }
+}
+
+void supervisor::end_rank(int signal) {
+  if (child_) kill(child_, signal);
+  if (signal == SIGQUIT || signal == SIGUSR1 || signal == SIGUSR2 || told_) return;
+  told_ = true;
+  kill_at_ = monotonic_ns() + second;
 }
 
 bool supervisor::try_reap() {
@@ -224,6 +322,7 @@ bool supervisor::shall_linger() const {
   if (!book_.board || orphaned_) return false;
   if (launcher_ends_) return true;  // mpirun shall not learn of deaths one by one
   if (told_) return false;
+  if (options_.together && !dismissed_ && !(near_ && book_.all_reaped())) return true;
   auto state = (*book_.board)[slot_].state.load();
   if (WIFSIGNALED(status_)) return true;
   if (state == far::job::rank_state::finished) return false;
@@ -235,6 +334,7 @@ bool supervisor::shall_linger() const {
 /// may still make one. If not, this is no program of ours, and mpirun's rules are the rules.
 bool supervisor::others_may_object() const {
   bool soon = monotonic_ns() < book_.records[slot_].reaped_at + second;
+  if (!near_) return soon;  // the launcher sees them, and will tell us to end if they do
   for (std::size_t i = 0; i < book_.board->slots; ++i) {
     far::job::slot& other = (*book_.board)[i];
     bool lives = other.supervisor && !other.reaped;

@@ -112,6 +112,7 @@ int watcher::watch(relays& lines) {
     take_signals();
     reap();
     look_for_cause();
+    dismiss();
     advance();
   }
   return conclude(lines);
@@ -120,8 +121,10 @@ int watcher::watch(relays& lines) {
 void watcher::wait_for_news(relays& lines) {
   std::vector<pollfd> set = {{signals_, POLLIN, 0}};
   lines.add_to(set);
+  job_.remote.add_to(set);
   poll(set.data(), set.size(), look_every_ms);
   lines.move();
+  job_.remote.take_news(job_.book);
 }
 
 /// Before reaping: Ctrl-C reaches the ranks as well, and is then the cause of their deaths.
@@ -150,6 +153,7 @@ void watcher::reap() {
   for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
     if (pid == job_.starter) {
       job_.starter = 0;
+      starter_ended_ = monotonic_ns();
       starter_status_ = WIFSIGNALED(status) ? signal_base + WTERMSIG(status) : WEXITSTATUS(status);
     }
     auto rank = std::find(job_.ranks.begin(), job_.ranks.end(), pid);
@@ -175,13 +179,12 @@ void watcher::look_for_cause() {
     // that counts as absent, or ends because another one has died, comes last.
     std::uint64_t time =
         why->what == cause::kind::failed ? 0 : job_.book.records[i].reaped_at.load();
-    if (why->what == cause::kind::late || why->what == cause::kind::absent ||
-        (*job_.book.board)[i].bereaved)
+    if (why->what == cause::kind::late || why->what == cause::kind::absent || bereaved(job_, i))
       time = ~std::uint64_t{0} - 1;
     if (time < first_time) first = why, first_time = time;
   }
   if (!first) return;
-  if ((*job_.book.board)[first->slot].bereaved) {  // whom it lost will show up in a moment
+  if (bereaved(job_, first->slot)) {  // whom it lost will show up in a moment
     if (bereaved_since_ == 0) bereaved_since_ = monotonic_ns();
     if (monotonic_ns() - bereaved_since_ < second) return;
   }
@@ -198,7 +201,9 @@ void watcher::blame(const cause& why) {
 
 void watcher::advance() {
   std::uint64_t now = monotonic_ns();
-  if (phase_ == phase::watching && starter_status_ && *starter_status_ != 0 && !cause_) {
+  // Where all ranks ended well MPICH may still complain, of who left without MPI_Finalize.
+  if (phase_ == phase::watching && starter_status_ && *starter_status_ != 0 && !cause_ &&
+      !settling() && !dismissed_) {
     cause_ = cause{cause::kind::starter, 0, *starter_status_};
     begin_ending();
   }
@@ -225,7 +230,7 @@ void watcher::advance() {
 bool watcher::rank_lives(std::size_t process) const {
   if (!job_.supervised()) return job_.ranks[process] != 0;
   far::job::slot& rank = (*job_.book.board)[process];
-  return rank.supervisor != 0 && !rank.reaped;
+  return rank.supervisor != 0 && !rank.reaped && !job_.book.records[process].lost;
 }
 
 std::size_t watcher::living() const {
@@ -241,6 +246,7 @@ void watcher::signal_ranks(int signal) {
     far::job::slot& rank = (*job_.book.board)[i];
     // Without a runtime there is no handler that prints the stack: it would just die.
     if (signal == SIGQUIT && rank.state == far::job::rank_state::unborn) continue;
+    if (job_.remote.send(i, signal)) continue;
     pid_t pid = job_.supervised() ? static_cast<pid_t>(rank.supervisor) : job_.ranks[i];
     if (!pid || (job_.supervised() && !is_supervisor(pid))) continue;
     if (signal == SIGQUIT && job_.options.threads)
@@ -259,10 +265,10 @@ void watcher::begin_ending() {
   if (itself_lives && others > 0) --others;
   std::string text = cause_->what == kind::timeout ? "" : describe(job_, *cause_);
   std::string end = "ending the" + std::string(names_a_rank ? " other " : " ") +
-                    (!job_.one_host ? "ranks"
-                     : others == 1  ? "rank"
-                                    : std::to_string(others) + " ranks");
-  if (others > 0 || !job_.one_host) text += (text.empty() ? "" : "; ") + end;
+                    (!in_hand()    ? "ranks"
+                     : others == 1 ? "rank"
+                                   : std::to_string(others) + " ranks");
+  if (others > 0 || !in_hand()) text += (text.empty() ? "" : "; ") + end;
   if (!text.empty()) std::fprintf(stderr, "farside run: %s\n", text.c_str());
 
   phase_ = phase::ending;
@@ -270,20 +276,20 @@ void watcher::begin_ending() {
   for (std::size_t i = 0; i < job_.options.ranks; ++i)
     if (!(*job_.book.board)[i].reaped) job_.book.records[i].told = 1;
   signal_ranks(SIGTERM);
-  if (job_.starter && !job_.one_host)
-    kill(job_.starter, SIGTERM);  // it reaches ranks that we do not
+  if (job_.starter && !in_hand()) kill(job_.starter, SIGTERM);  // it reaches ranks that we do not
 }
 
 /// Supervisors need no second signal: they kill their rank themselves after a second, and stay
-/// so that mpirun sees nothing of it. With all ranks here gone mpirun has nothing left to do but
-/// print banners about their end (and crash, now and then): it is killed, after a moment in which
-/// it passes the last output on. Its files are in the scratch folder.
+/// so that mpirun sees nothing of it. With all ranks gone mpirun has nothing left to do but print
+/// banners about their end (and crash, now and then): it is killed, after a moment in which it
+/// passes the last output on. Its files are in the scratch folder; its daemons on other hosts
+/// notice that it is gone, and remove their own.
 void watcher::keep_ending(std::uint64_t age) {
   bool impatient = escalation_ == 1;
   std::uint64_t patience = job_.supervised() ? second * 3 / 2 : second;
   if (escalation_ < 2 && (age >= patience || impatient)) signal_ranks(SIGKILL), escalation_ = 2;
   if (!job_.starter) return;
-  if (!job_.one_host) {
+  if (!in_hand()) {
     if (escalation_ == 2 && age >= 2 * second) kill(job_.starter, SIGTERM), escalation_ = 3;
     if (escalation_ == 3 && age >= 3 * second) kill(job_.starter, SIGKILL), escalation_ = 4;
     return;
@@ -294,7 +300,21 @@ void watcher::keep_ending(std::uint64_t age) {
     kill(job_.starter, SIGKILL), escalation_ = 4;
 }
 
+void watcher::dismiss() {
+  if (dismissed_ || !job_.leave_together() || !job_.book.all_reaped()) return;
+  dismissed_ = true;
+  for (std::size_t i = 0; i < job_.options.ranks; ++i) job_.remote.send(i, reach::dismissed);
+}
+
+/// mpirun has ended, and what ranks on other hosts had to say may still be under way.
+bool watcher::settling() const {
+  if (job_.one_host || dismissed_ || job_.starter != 0 || phase_ != phase::watching) return false;
+  bool open_question = starter_status_.value_or(0) != 0 ? !cause_ : living() > 0;
+  return open_question && monotonic_ns() - starter_ended_ < second;
+}
+
 bool watcher::over() const {
+  if (settling()) return false;
   if (job_.supervised())
     return job_.starter == 0 && (phase_ == phase::watching || phase_ == phase::ending);
   bool none = std::all_of(job_.ranks.begin(), job_.ranks.end(), [](pid_t pid) { return pid == 0; });

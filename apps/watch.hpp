@@ -41,6 +41,9 @@ class watcher {
   bool rank_lives(std::size_t process) const;
   std::size_t living() const;
   void signal_ranks(int signal);
+  bool in_hand() const { return job_.one_host || job_.reaches_all(); }
+  bool settling() const;
+  void dismiss();
   bool over() const;
   int conclude(relays& lines);
 
@@ -54,6 +57,8 @@ class watcher {
   std::uint64_t ranks_gone_ = 0;      ///< how long after the begin of ending no rank was left
   std::optional<cause> cause_;
   std::optional<int> starter_status_;
+  std::uint64_t starter_ended_ = 0;
+  bool dismissed_ = false;  ///< supervisors have been told that all ranks have ended
 };
 
 }  // namespace far::app

@@ -9,10 +9,13 @@
 #   smp-tsan      smp with the thread sanitizer: its ranks are always threads
 #   smp-checked   smp with FARSIDE_CHECKED=1
 #   smp-clang     smp compiled by clang++-19
+#
+# The sanitizers are clang++-19's where it is found: g++-12 takes twice as long over the same source.
 include_guard(GLOBAL)
 
 set(farside_flavours "")       # every flavour of this build
 set(farside_main_flavours "")  # those whose programs a user could want: no sanitizer, no clang
+set(farside_clang_flavours "") # those that FARSIDE_CLANG_CXX compiles and links
 
 # Warnings and sanitizers for our own programs; a user's program never sees them.
 add_library(farside_own_flags INTERFACE)
@@ -57,6 +60,24 @@ function(farside_is_mpich answer candidate)
   endif()
 endfunction()
 
+# Their run-time libraries are a package of their own (libclang-rt-19-dev).
+function(farside_has_sanitizers answer compiler)
+  if(DEFINED CACHE{${answer}})
+    return()
+  endif()
+  set(source "${PROJECT_BINARY_DIR}/CMakeFiles/sanitized.cpp")
+  file(WRITE "${source}" "int main() {}\n")
+  set(all TRUE)
+  foreach(sanitizers address,undefined thread)
+    execute_process(COMMAND "${compiler}" -fsanitize=${sanitizers} "${source}" -o "${source}.out"
+                    RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    if(failed)
+      set(all FALSE)
+    endif()
+  endforeach()
+  set(${answer} ${all} CACHE BOOL "Whether the second compiler has sanitizers")
+endfunction()
+
 if(smp IN_LIST farside_backends)
   farside_flavour(smp smp)
 endif()
@@ -93,6 +114,11 @@ if(FARSIDE_EXTRA_FLAVOURS AND FARSIDE_BUILD_TESTS AND smp IN_LIST farside_backen
   endif()
   if(FARSIDE_CLANG_CXX AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     farside_flavour(smp-clang smp EXTRA FLAGS -O0)
+    set(farside_clang_flavours smp-clang)
+    farside_has_sanitizers(FARSIDE_CLANG_HAS_SANITIZERS "${FARSIDE_CLANG_CXX}")
+    if(FARSIDE_CLANG_HAS_SANITIZERS)
+      list(APPEND farside_clang_flavours smp-asan smp-tsan)
+    endif()
   endif()
 endif()
 list(JOIN farside_flavours " " flavours_text)

@@ -17,12 +17,14 @@ function(farside_program)
     set(target ${arg_NAME}_${flavour})
     add_executable(${target} ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE farside_flavour_${flavour})
-    if(flavour MATCHES "-clang$")
-      set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
-        "${PROJECT_SOURCE_DIR}/cmake/compile_with;${FARSIDE_CLANG_CXX};${CCACHE_PROGRAM};--")
+    if(flavour IN_LIST farside_clang_flavours)
+      set(instead "${PROJECT_SOURCE_DIR}/cmake/compile_with;${FARSIDE_CLANG_CXX}")
+      set_target_properties(${target} PROPERTIES
+                            CXX_COMPILER_LAUNCHER "${instead};${CCACHE_PROGRAM};--"
+                            CXX_LINKER_LAUNCHER "${instead};--")
     endif()
     if(arg_INSTALL AND FARSIDE_INSTALL AND flavour IN_LIST farside_main_flavours)
-      install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/farside)
+      install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/farside OPTIONAL)
     endif()
   endforeach()
 endfunction()

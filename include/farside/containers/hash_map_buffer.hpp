@@ -68,7 +68,7 @@ class hash_map_buffer {
         slot.used = false;
         send(slot);
       }
-    exchange_->finish([this](auto items) { apply(items); });
+    exchange_->finish([this](auto items) { this->apply(items); });
     barrier(map_->members());
   }
 
@@ -121,7 +121,7 @@ class hash_map_buffer {
   void send(waiting& slot) { send(slot.hash, slot.key, slot.value, slot.kind); }
   void send(std::uint64_t hash, const key_type& key, const mapped_type& value, what kind) {
     rank_t to = detail::map::place(hash, map_->members().size()).member;
-    exchange_->send(to, item(key, value, kind), [this](auto items) { apply(items); });
+    exchange_->send(to, item(key, value, kind), [this](auto items) { this->apply(items); });
   }
 
   /// The owner's part: changes its own buckets, many of which are on their way to the cache

@@ -94,7 +94,9 @@ struct alignas(64) slot {
 
   void say(const char* text) {
     if (message_ready.load(std::memory_order_acquire)) return;  // the first cause counts
-    std::strncpy(message, text, sizeof message - 1);
+    std::size_t n = strnlen(text, sizeof message - 1);
+    std::memcpy(message, text, n);
+    message[n] = '\0';
     message_ready.store(1, std::memory_order_release);
   }
 };

@@ -187,7 +187,7 @@ inline void all_gather_bytes(context& c, team_members& t, const void* mine, void
                              std::size_t n, bool receive = true) {
   std::vector<std::uint64_t> sizes(t.size(), n);
   std::vector<std::byte*> to(t.size());
-  for (rank_t i = 0; i < t.size(); ++i) to[i] = static_cast<std::byte*>(all) + i * n;
+  for (rank_t i = 0; receive && i < t.size(); ++i) to[i] = static_cast<std::byte*>(all) + i * n;
   gather_bytes(c, t, mine, sizes, to, receive);
 }
 

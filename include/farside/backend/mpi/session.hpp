@@ -154,6 +154,7 @@ class session {
   rank_t rank() const { return rank_; }
   rank_t nprocs() const { return nprocs_; }
   rank_t node_ranks() const { return node_ranks_; }
+  bool one_node() const { return one_node_; }  ///< all ranks are here
   bool multiple_threads() const { return multiple_threads_; }
   /// FARSIDE_MPI_STRICT, of any rank: nothing beyond the MPI standard, see window.hpp.
   bool strict() const { return strict_; }
@@ -201,6 +202,7 @@ class session {
   bool multiple_threads_ = false;
   bool strict_ = false;
   bool owns_mpi_ = false;
+  bool one_node_ = true;
   std::vector<process> neighbours_;  ///< the other ranks of this node; empty if they are hidden
   std::atomic<std::uint64_t> next_look_ = 0;
   std::atomic<std::int64_t> lost_ = -1;
@@ -255,6 +257,7 @@ inline void session::meet_node() {
   int size = 0;
   MPI_Comm_size(node, &size);
   node_ranks_ = static_cast<rank_t>(size);
+  one_node_ = all(node_ranks_ == nprocs_);
   process self = process::self(rank_);
   neighbours_.resize(node_ranks_);
   constexpr int words = sizeof(process) / sizeof(std::uint64_t);
@@ -303,9 +306,16 @@ inline void session::gather_to_finish() {
   barrier();
 }
 
+// MPICH before 4.1 hangs in MPI_Finalize in about every third run over TCP. All is over by then:
+// the processes can go without it. A program that has initialised MPI itself has to look after
+// that.
 inline void session::finish() {
   MPI_Comm_free(&comm_);
-  if (owns_mpi_) MPI_Finalize();
+  bool may_hang = false;
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40100000
+  may_hang = !one_node_;
+#endif
+  if (owns_mpi_ && !may_hang) MPI_Finalize();
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend

@@ -122,6 +122,7 @@ class window {
   template <atomic_word T>
   T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
     T old;
+    serve_before_own(rank);
     MPI_Compare_and_swap(&desired, &expected, &old, word_type<T>(), static_cast<int>(rank),
                          place(rank, offset), win_);
     complete(rank);
@@ -211,6 +212,13 @@ class window {
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
   }
 
+  /// A rank that polls a word of its own by atomics keeps others from changing it with Open MPI's
+  /// `osc ucx` over a network, unless it serves them in between.
+  void serve_before_own(rank_t rank) {
+    if (rank == rank_ && several_nodes_) [[unlikely]]
+      progress();
+  }
+
   /// Completes, at the origin, the operation on `rank` that has this number (see number()).
   void complete_local(rank_t rank, std::uint64_t number) {
     if (!single_ || !settled(rank, number)) complete_local(rank);
@@ -227,6 +235,7 @@ class window {
   template <atomic_word T>
   T fetch(rank_t rank, std::size_t offset, T value, MPI_Op op) {
     T old;
+    serve_before_own(rank);
     MPI_Fetch_and_op(&value, &old, word_type<T>(), static_cast<int>(rank), place(rank, offset), op,
                      win_);
     complete(rank);
@@ -412,6 +421,7 @@ class window {
   rank_t nprocs_ = 1;
   bool single_ = true;
   bool strict_ = false;
+  bool several_nodes_ = false;
   bool crowded_ = false;
   std::atomic<std::uint64_t> started_ = 0;
   std::uint64_t flushed_ = 0;

@@ -44,6 +44,7 @@ inline void window::open(const session& mpi, const start_options& options) {
   nprocs_ = mpi.nprocs();
   single_ = !mpi.multiple_threads();
   strict_ = mpi.strict();
+  several_nodes_ = !mpi.one_node();
   if (single_) ring_ = std::make_unique<char[]>(slot_size * slots);
 #ifndef OPEN_MPI
   crowded_ = mpi.crowded();  // Open MPI yields by itself

@@ -59,6 +59,7 @@ class backend {
 
   void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     finish_puts();
+    serve_before_own(rank);
     if (skewed(to, offset, bytes)) [[unlikely]]
       get_skewed(rank, offset, static_cast<std::byte*>(to), bytes);
     else
@@ -93,6 +94,7 @@ class backend {
 
   template <atomic_word T>
   T atomic_load(rank_t rank, std::size_t offset) {
+    serve_before_own(rank);
     int pe = static_cast<int>(rank);
     if constexpr (sizeof(T) == 8)
       return static_cast<T>(shmem_ulong_atomic_fetch(at<unsigned long>(offset), pe));
@@ -175,6 +177,13 @@ class backend {
       shmem_getmem(bounce, base_ + offset, n, static_cast<int>(rank));
       std::memcpy(to, bounce, n);
     }
+  }
+
+  /// A rank that polls a word of its own keeps others from changing it over a network, unless it
+  /// serves them in between.
+  void serve_before_own(rank_t rank) {
+    if (rank == rank_ && !one_machine_) [[unlikely]]
+      progress();
   }
 
   template <class T>
@@ -280,6 +289,7 @@ inline void backend::allocate() {
 
 template <atomic_op Op, atomic_word T>
 T backend::fetch_op(rank_t rank, std::size_t offset, T value) {
+  serve_before_own(rank);
   int pe = static_cast<int>(rank);
   if constexpr (Op == atomic_op::min || Op == atomic_op::max) {
     T old = atomic_load<T>(rank, offset);
@@ -323,6 +333,7 @@ T backend::fetch_op(rank_t rank, std::size_t offset, T value) {
 /// round.
 template <atomic_word T>
 T backend::compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
+  serve_before_own(rank);
   int pe = static_cast<int>(rank);
   if constexpr (sizeof(T) == 8) {
     return static_cast<T>(shmem_ulong_atomic_compare_swap(at<unsigned long>(offset),

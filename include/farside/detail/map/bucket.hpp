@@ -62,6 +62,11 @@ class head {
   constexpr bool moved_empty() const { return raw_ == 8; }
   /// Either of them: no key ever had this bucket.
   constexpr bool never_taken() const { return (raw_ & ~word{8}) == 0; }
+  /// Whether a key of another fingerprint has it, without a branch.
+  constexpr bool is_another(std::uint32_t than) const {
+    unsigned differs = fingerprint() != than, taken = !never_taken();
+    return (differs & taken) != 0;
+  }
   constexpr std::uint32_t fingerprint() const { return static_cast<std::uint32_t>(raw_) >> 4; }
   constexpr std::uint32_t version() const { return static_cast<std::uint32_t>(raw_ >> 32); }
 

@@ -95,9 +95,7 @@ void engine<K, V, Hash, Probing>::find_together(const K* keys, std::size_t n,
     }
     for (std::size_t i = 0; i < many; ++i) {
       const std::uint32_t wants = where[i].wanted;
-      auto elsewhere = [&](word h) {
-        return (head(h).fingerprint() != wants >> 4) & !head(h).never_taken();
-      };
+      auto elsewhere = [&](word h) { return head(h).is_another(wants >> 4); };
       // The first step is taken, or not, without a branch: nobody can tell beforehand.
       word *at = where[i].at, h = atomic(at[0]).load(relaxed);
       at += elsewhere(h) ? bucket_words : 0;

@@ -53,8 +53,7 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_at_once(view t, place 
   constexpr auto settles = Quiet ? relaxed : std::memory_order_seq_cst;
   trail on(t, p);
   if constexpr (trail::linear) {
-    head h(atomic((*on)[0]).load(relaxed));
-    on.next_if((h.fingerprint() != p.fingerprint) & !h.never_taken());
+    on.next_if(head(atomic((*on)[0]).load(relaxed)).is_another(p.fingerprint));
   }
   while (true) {
     word* at = *on;
