@@ -173,6 +173,9 @@ void all_of_many() {
   }
   CHECK(list.get() == (std::vector<int>{0, 1, 4, 9, 16}));
   CHECK(far::when_all(std::vector<future<int>>()).get().empty());
+  std::vector<future<bool>> answers;
+  for (bool answer : {true, false, true}) answers.push_back(future<bool>::ready(answer));
+  CHECK((far::when_all(std::move(answers)).get() == std::vector<bool>{true, false, true}));
   far::when_all(std::vector<future<void>>()).get();
   std::vector<future<void>> voids;
   voids.push_back(future<void>::ready());

@@ -372,6 +372,21 @@ struct when_all_state {
   }
 };
 
+template <class T>
+auto when_all_of_one_type(std::vector<future<T>> parts) {
+  using Values = std::vector<held<T>>;
+  auto all = std::make_shared<when_all_state<Values>>(parts.size());
+  all->values.resize(parts.size());
+  auto result = all->result;
+  if (parts.empty()) result->set({});
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    parts[i].finally([all, i](future<T> part) { all->arrive(std::move(part), all->values[i]); });
+  if constexpr (std::is_void_v<T>)
+    return future<Values>(result).then([](Values) {});
+  else
+    return future<Values>(result);
+}
+
 }  // namespace detail
 
 /// A future of all the values, in order (std::monostate for void). Ready when the last one is.
@@ -392,17 +407,16 @@ future<std::tuple<detail::held<T>...>> when_all(future<T>... parts) {
 /// The same for any number of futures of one type; a future of nothing for void.
 template <class T>
 auto when_all(std::vector<future<T>> parts) {
-  using Values = std::vector<detail::held<T>>;
-  auto all = std::make_shared<detail::when_all_state<Values>>(parts.size());
-  all->values.resize(parts.size());
-  auto result = all->result;
-  if (parts.empty()) result->set({});
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    parts[i].finally([all, i](future<T> part) { all->arrive(std::move(part), all->values[i]); });
-  if constexpr (std::is_void_v<T>)
-    return future<Values>(result).then([](Values) {});
-  else
-    return future<Values>(result);
+  if constexpr (std::is_same_v<T, bool>) {
+    // A std::vector<bool> has no elements that two threads could write at once.
+    std::vector<future<char>> wide;
+    for (auto& part : parts) wide.push_back(std::move(part).then([](bool b) { return char{b}; }));
+    return when_all(std::move(wide)).then([](const std::vector<char>& values) {
+      return std::vector<bool>(values.begin(), values.end());
+    });
+  } else {
+    return detail::when_all_of_one_type(std::move(parts));
+  }
 }
 
 }  // namespace far::inline FARSIDE_BACKEND

@@ -124,6 +124,12 @@ namespace detail {
 
 template <class T>
 class element_access {
+  static_assert(
+      fixed_length<T>,
+      "far::array and far::darray hold elements of a fixed length, next to each other. For "
+      "std::string, containers and the like hold far::box<T>, or use far::hash_map, whose "
+      "values may be of any serializable type.");
+
  public:
   using value_type = T;
   using reference = element_ref<T>;
