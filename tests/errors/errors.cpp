@@ -1,5 +1,7 @@
 // errors MISUSE: one misuse each, in a program that is otherwise right. Started with ranks by
 // errors_test.sh, which knows the message expected of each.
+#include <farside/containers/fast_queue.hpp>
+#include <farside/containers/hash_map.hpp>
 #include <farside/farside.hpp>
 
 #include <cstring>
@@ -127,6 +129,22 @@ const std::map<std::string, void (*)()> misuses = {
        else
          far::broadcast(1.0f, 0);
      }},
+    {"map-moved-from",
+     [] {
+       far::hash_map<int, int> map(8, {.name = "ages"});
+       auto other = std::move(map);
+       map.insert(1, 1);
+     }},
+    {"map-too-large",
+     [] {
+       far::hash_map<int, int> map(8, {.name = "ages"});
+       for (int i = 0;; ++i) map.insert(i, i);
+     }},
+    {"queue-too-full",
+     [] {
+       far::fast_queue<int> queue(0, 3, {.name = "inbox"});
+       for (int i = 0; i < 4; ++i) queue.push(i);
+     }},
     {"barrier-or-not",
      [] {
        if (far::rank() == 1)
@@ -147,6 +165,15 @@ int after_runtime(int argc, char** argv) {
   auto p = far::make<int>(1);
   world.reset();
   return far::get(p);
+}
+
+int map_after_runtime(int argc, char** argv) {
+  std::optional<far::runtime> world;
+  world.emplace(argc, argv);
+  far::hash_map<int, int> map(8, {.name = "ages"});
+  map.insert(1, 1);
+  world.reset();
+  return map.contains(1);
 }
 
 int two_in_a_row(int argc, char** argv) {
@@ -170,6 +197,7 @@ int main(int argc, char** argv) {
   std::string what = argc > 1 ? argv[1] : "";
   if (what == "before-runtime") return before_runtime(argc, argv);
   if (what == "after-runtime") return after_runtime(argc, argv);
+  if (what == "map-after-runtime") return map_after_runtime(argc, argv);
   if (what == "after-runtime-collective") return two_in_a_row(argc, argv);
   if (what == "in-main") return in_main(argc, argv);
   if (what == "nothing") return far::run(argc, argv, [] { far::barrier(); });

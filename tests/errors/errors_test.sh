@@ -95,6 +95,12 @@ expect "dealloc(0:0x" "no allocation begins there" "freed already" -- "${run2[@]
 expect "rank 0: another rank has freed 0:0x" "It was freed twice" -- "${run2[@]}" "$program" dealloc-twice-by-another
 expect "dealloc(0:0x" "no allocation begins there" -- "${run1[@]}" "$program" dealloc-inside
 
+# --- containers ----------------------------------------------------------------------------------
+expect "a container was used that holds nothing" "moved from" -- "${run2[@]}" "$program" map-moved-from
+expect "hash_map 'ages' was used after its far::runtime had ended" "declare them after it" -- "${run2[@]}" "$program" map-after-runtime
+expect "hash_map 'ages' has no room for another entry on rank" "All entries are still there" "of a segment of 1.0 MiB" -- "${run2[@]}" --segment 1M "$program" map-too-large
+expect "fast_queue 'inbox' is full" "Ask for a larger capacity (it is 3)" -- "${run2[@]}" "$program" queue-too-full
+
 # --- collectives ---------------------------------------------------------------------------------
 expect "broadcast: root 3 is not in a team of 3 members" -- "${run3[@]}" "$program" bad-root
 expect "a collective was called on an empty far::team" -- "${run2[@]}" "$program" empty-team
