@@ -12,6 +12,7 @@
 // docs/memory_model.md), so one of the two sees the other.
 #pragma once
 
+#include <farside/core/atomics.hpp>
 #include <farside/core/promise.hpp>
 #include <farside/detail/container.hpp>
 
