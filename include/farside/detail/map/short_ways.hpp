@@ -24,7 +24,7 @@ class engine<K, V, Hash, Probing>::trail {
       at_ += bucket_words;
     } else {
       ++step_;
-      word index = step_ < least_capacity ? Probing::at(home_, step_, t.capacity) : t.capacity;
+      word index = step_ < 16 ? Probing::at(home_, step_, t.capacity) : t.capacity;
       at_ = t.buckets + index * bucket_words;
     }
   }

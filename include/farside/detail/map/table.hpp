@@ -41,9 +41,9 @@ struct header {
   };
 };
 
-inline constexpr word least_capacity = 16;  ///< of a table, in buckets
-inline constexpr word sentinel = 8;         ///< the head after the last bucket: as if moved, empty
-inline constexpr word chunk = 256;          ///< buckets that are moved in one go
+inline constexpr word least_capacity = 8;  ///< of a table, in buckets
+inline constexpr word sentinel = 8;        ///< the head after the last bucket: as if moved, empty
+inline constexpr word chunk = 256;         ///< buckets that are moved in one go
 
 /// A table as one rank knows it. It stays where it is until no rank can be reading it any more.
 struct table {
