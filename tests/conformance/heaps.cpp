@@ -73,7 +73,7 @@ unsigned char pattern(std::uint64_t tag, std::size_t i) {
   return static_cast<unsigned char>(tag * 131 + i * 7 + (tag >> 8));
 }
 
-std::optional<block> take(bool remote, std::size_t bytes, std::uint64_t tag) {
+std::optional<block> take_once(bool remote, std::size_t bytes, std::uint64_t tag) {
   try {
     auto p = remote ? far::alloc_on<unsigned char>(0, bytes) : far::alloc<unsigned char>(bytes);
     std::vector<unsigned char> fill(bytes);
@@ -83,6 +83,14 @@ std::optional<block> take(bool remote, std::size_t bytes, std::uint64_t tag) {
   } catch (const far::allocation_error&) {
     return std::nullopt;
   }
+}
+
+/// None if there is no room. A simulation may refuse one allocation, whatever room there is.
+std::optional<block> take(bool remote, std::size_t bytes, std::uint64_t tag) {
+  auto taken = take_once(remote, bytes, tag);
+  if (!taken && far::detail::setting("FARSIDE_SIM_FAIL_ALLOCATION"))
+    taken = take_once(remote, bytes, tag);
+  return taken;
 }
 
 bool intact(const block& b) {
@@ -102,19 +110,12 @@ bool disjoint(std::vector<block> blocks, std::size_t begin, std::size_t end) {
   return true;
 }
 
-/// Takes blocks of `bytes` until there is no room; what they have together. Asks twice: a
-/// simulation may refuse an allocation for once, whatever room there is.
+/// Takes blocks of `bytes` until there is no room; what they have together.
 std::size_t fill_up(bool remote, std::size_t bytes, std::vector<block>& taken) {
   std::size_t sum = 0;
-  for (int refused = 0; refused < 2;) {
-    auto b = take(remote, bytes, taken.size());
-    if (!b) {
-      ++refused;
-      continue;
-    }
+  while (auto b = take(remote, bytes, taken.size())) {
     taken.push_back(*b);
     sum += bytes;
-    refused = 0;
   }
   return sum;
 }
