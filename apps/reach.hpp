@@ -62,6 +62,11 @@ struct order {
 /// All ranks have ended: supervisors that wait for that may go.
 inline constexpr int dismissed = 1000;
 
+/// A host that is switched off says nothing. The other end is asked after `idle` seconds of silence
+/// and then every `interval`, and is lost after three questions, or when what was sent to it has
+/// not arrived after `timeout_ms`.
+void watch_line(int fd, int idle, int interval, int timeout_ms);
+
 }  // namespace reach
 
 /// The launcher's side.

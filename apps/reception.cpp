@@ -68,17 +68,6 @@ std::uint16_t listen_anywhere(int& fd) {
   return 0;
 }
 
-/// A host that is switched off says nothing: it is asked every second, and lost after three.
-void watch_line(int fd) {
-  int yes = 1, idle = 1, interval = 1, probes = 3, timeout_ms = 4000;
-  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-}
-
 void write_down(ledger& book, std::size_t i, const reach::news& news) {
   far::job::slot& slot = (*book.board)[i];
   slot.pid = news.pid;
@@ -110,6 +99,16 @@ bool take(std::string& unread, Message& message) {
 }
 
 }  // namespace
+
+void reach::watch_line(int fd, int idle, int interval, int timeout_ms) {
+  int yes = 1, probes = 3;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
 
 reception::~reception() {
   if (listener_ >= 0) close(listener_);
@@ -146,7 +145,7 @@ void reception::add_to(std::vector<pollfd>& set) const {
 
 void reception::accept_callers() {
   for (int fd; (fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;) {
-    watch_line(fd);
+    reach::watch_line(fd, 1, 1, 4'000);
     reach::greeting words{reach::magic, job_};
     if (strangers_.size() >= ranks_ + most_strangers ||
         ::send(fd, &words, sizeof words, MSG_NOSIGNAL) != sizeof words)

@@ -1,6 +1,5 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -84,13 +83,7 @@ bool uplink::call(const std::string& where, std::uint64_t job, std::uint64_t slo
 
   reach::greeting heard{};
   bool good = recv(fd, &heard, sizeof heard, 0) == sizeof heard;
-  int yes = 1, timeout_ms = 10'000, idle = 5, interval = 2, probes = 3;
-  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  reach::watch_line(fd, 5, 2, 10'000);
   hello.slot = static_cast<std::uint32_t>(slot);
   hello.supervisor = static_cast<std::uint32_t>(getpid());
   gethostname(hello.host, sizeof hello.host - 1);

@@ -137,9 +137,8 @@ FAR_TEST(numbers_of_any_size) {
       CHECK(wide.find(me) == second);
     }
   std::int64_t sum = 0;
-  for (std::int64_t step :
-       {std::int64_t{5}, std::int64_t{-9}, std::int64_t{1} << 40, -(std::int64_t{1} << 58),
-        -(std::int64_t{1} << 61), std::int64_t{7}}) {
+  for (std::int64_t step : {std::int64_t{5}, std::int64_t{-9}, std::int64_t{1} << 40,
+                            -(std::int64_t{1} << 58), -(std::int64_t{1} << 61), std::int64_t{7}}) {
     both.accumulate(me, step);
     sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) +
                                     static_cast<std::uint64_t>(step));
@@ -250,6 +249,33 @@ FAR_TEST(many_at_once) {
   CHECK(map.empty());
   CHECK_EQ(named.size(), static_cast<std::size_t>(n - 2) * far::nprocs());
   CHECK(map.find(std::vector<int>()).empty());
+  far::barrier();
+}
+
+// Message passing over two keys: who has seen a count of the second sees no less of the first. Many
+// pairs of keys, as where their buckets lie decides whether a CPU would turn two finds round.
+FAR_TEST(finds_keep_their_order) {
+  far::hash_map<int, long> map(200);
+  const bool coherent = far::detail::here().link.coherent();
+  const int pairs = coherent ? 64 : 2;
+  const long last = coherent ? 2000 : 30;
+  int wrong = 0;
+  for (int key = 0; key < 2 * pairs; key += 2) {
+    if (far::rank() == 0) map.insert(key, 0), map.insert(key + 1, 0);
+    far::barrier();
+    if (far::rank() == 0) {
+      for (long i = 0; i < last; ++i) {
+        map.accumulate(key, 1);
+        map.accumulate(key + 1, 1);
+      }
+    } else if (far::rank() <= 2) {  // more would only keep rank 0 from a core
+      for (long second = 0; second < last;) {
+        second = *map.find(key + 1);
+        wrong += *map.find(key) < second;
+      }
+    }
+  }
+  CHECK_EQ(wrong, 0);
   far::barrier();
 }
 

@@ -28,9 +28,9 @@ inline const bool cpu_has_atomics = (getauxval(AT_HWCAP) & (1UL << 8)) != 0;  //
 #if defined(FARSIDE_INLINE_ATOMICS)
   if (cpu_has_atomics) [[likely]] {
     std::uint64_t old;
-    asm volatile(".arch_extension lse\n\tldaddal %1, %0, %2"
-                 : "=&r"(old), "+r"(value), "+Q"(word)
-                 :
+    asm volatile(".arch_extension lse\n\tldaddal %2, %0, %1"
+                 : "=&r"(old), "+Q"(word)
+                 : "r"(value)
                  : "memory");
     return old;
   }

@@ -82,11 +82,13 @@ void engine<K, V, Hash, Probing>::find_together(const K* keys, std::size_t n,
     word body[bucket_words - 2];
   } copies[cells ? 1 : most];
 
-  if constexpr (!Quiet) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if constexpr (!Quiet) full_fence();
   const rank_t members = member_count_;
+  [[maybe_unused]] const auto first_views = tables.views();
   for (std::size_t begin = 0; begin < n; begin += most, keys += most, results += most) {
     std::size_t many = std::min(most, n - begin);
-    const auto views = tables.views();  // each time: what was missed may have gone to other tables
+    // Each time: what was missed may have gone to other tables.
+    const auto views = FARSIDE_MUTANT(map_views_kept) ? first_views : tables.views();
     for (std::size_t i = 0; i < many; ++i) {
       place p(hash_of(keys[i]), members);
       view t = views[p.member];

@@ -227,8 +227,8 @@ class directory {
   /// Sees whether all tables are known, reached directly, and of one size that is not too large. Of
   /// one thread alone: two words cannot be read as one.
   void compare_capacities() {
-    common_capacity_ = 0;
     if (c_.threads != thread_level::single) return;
+    common_capacity_ = 0;
     buckets_.resize(controls_.size());
     for (rank_t m = 0; m < controls_.size(); ++m) {
       const table* t = now(m);
@@ -269,7 +269,7 @@ class directory {
     h.capacity = capacity;
     h.block = block.offset();
     put(pointer_cast<header>(at), h);
-    put(at + static_cast<std::ptrdiff_t>(end), sentinel);
+    if (!FARSIDE_MUTANT(map_without_sentinel)) put(at + static_cast<std::ptrdiff_t>(end), sentinel);
     flush(rank);
     return at;
   }

@@ -1,5 +1,5 @@
-// engine: short ways for entries in place where memory is coherent, taken when nothing is being
-// moved or erased or waited for. Whatever is unclear goes the long way, which starts anew.
+// engine: short ways for entries in place, taken when nothing is being moved or erased or waited
+// for. Whatever is unclear goes the long way, which starts anew.
 #pragma once
 
 #include <farside/detail/map/engine.hpp>
@@ -50,7 +50,8 @@ template <bool Quiet>
 FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_at_once(view t, place p, const K& key,
                                                                   word* raw) -> glance {
   constexpr auto relaxed = std::memory_order_relaxed;
-  constexpr auto settles = Quiet ? relaxed : std::memory_order_seq_cst;
+  constexpr bool ordered = !Quiet && !FARSIDE_MUTANT(map_find_unordered);
+  constexpr auto settles = ordered ? std::memory_order_seq_cst : relaxed;
   trail on(t, p);
   if constexpr (trail::linear) {
     on.next_if(head(atomic((*on)[0]).load(relaxed)).is_another(p.fingerprint));

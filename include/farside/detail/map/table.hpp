@@ -69,6 +69,12 @@ inline void release_fence() {
 #endif
 }
 
+inline void full_fence() {
+#ifndef FARSIDE_TSAN
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
 /// `at`, for loads that come after the one that gave `seen`: an address that depends on it. What a
 /// CPU of ours does not promise for that a fence does, and costs nothing where loads are in order.
 inline word* loaded_after(word* at, [[maybe_unused]] word seen) {
