@@ -56,3 +56,22 @@ FAR_TEST(wake_ups_are_not_lost) {
     }
   });
 }
+
+// A rank that polls its own memory calls nothing that waits, and still answers the one that it
+// waits for.
+FAR_TEST(who_polls_its_own_memory_serves_others) {
+  constexpr std::uint64_t rounds = 20;
+  auto words = far_test::objects_on_each_rank<std::uint64_t>(2, 0);
+  const far::rank_t pollers = std::min<far::rank_t>(far::nprocs() - 1, 2);  // more only take time
+  if (far::rank() == 0)
+    for (std::uint64_t round = 1; round <= rounds; ++round)
+      for (far::rank_t to = 1; to <= pollers; ++to) {
+        CHECK_EQ(far::get(words[to] + 1), 0u);
+        far::put(words[to], round);
+        far::flush(to);
+      }
+  else if (far::rank() <= pollers)
+    while (far::get(words[far::rank()]) < rounds) {
+    }
+  far_test::release(words);
+}

@@ -225,8 +225,18 @@ class window {
   }
 
  private:
-  /// Whether loads and stores do for this rank's memory.
-  bool own(rank_t rank) const { return rank == rank_ && !strict_; }
+  /// Whether loads and stores do for this rank's memory. A rank that polls its own memory, for
+  /// what another one is to write there, makes no call of MPI and so would never serve the other:
+  /// it does now and then.
+  bool own(rank_t rank) {
+    if (rank != rank_ || strict_) return false;
+    constexpr unsigned seldom = 32;
+    unsigned calls = own_calls_.load(std::memory_order_relaxed) + 1;  // a lost one does not matter
+    own_calls_.store(calls, std::memory_order_relaxed);
+    if (calls % seldom == 0) [[unlikely]]
+      progress();
+    return true;
+  }
 
   /// A load, and a compare-and-swap if that changes anything, as often as others were faster.
   template <atomic_op Op, atomic_word T>
@@ -422,6 +432,7 @@ class window {
   bool single_ = true;
   bool strict_ = false;
   bool several_nodes_ = false;
+  std::atomic<unsigned> own_calls_ = 0;
   bool crowded_ = false;
   std::atomic<std::uint64_t> started_ = 0;
   std::uint64_t flushed_ = 0;
