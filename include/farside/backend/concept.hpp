@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace far::inline FARSIDE_BACKEND {
 
@@ -21,6 +22,13 @@ enum class thread_level {
   multiple  ///< any thread, at any time
 };
 
+/// Who serves the messages that are sent to a rank (core/rpc.hpp).
+enum class attention {
+  poll,    ///< the rank itself, in calls of the library that wait, and in far::progress()
+  thread,  ///< also a thread of the rank, so that a rank that computes answers too
+  rank     ///< other processes of the node
+};
+
 namespace detail {
 
 /// What the runtime asks of the back end it makes.
@@ -28,6 +36,7 @@ struct start_options {
   int* argc = nullptr;
   char*** argv = nullptr;
   thread_level threads = thread_level::single;
+  std::optional<far::attention> attention{};  ///< who serves messages, if the program says it
   std::size_t segment = 0;     ///< bytes a rank; 0: FARSIDE_SEGMENT, or the back end's default
   rank_t thread_rank = 0;      ///< smp: which of the ranks of this process this is
   void* shared_job = nullptr;  ///< smp: what the threads of one process share

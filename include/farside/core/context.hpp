@@ -12,6 +12,7 @@
 #include <farside/detail/remote_heap.hpp>
 #include <farside/detail/team_block.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -44,6 +45,21 @@ class optional_mutex {
 };
 
 struct container_state;
+struct context;
+
+/// What serves the messages of a rank (detail/messages/post_office.hpp).
+struct message_service {
+  virtual ~message_service() = default;
+  virtual void serve() = 0;                 ///< does what can be done now; waits for no rank
+  virtual bool inside_handler() const = 0;  ///< is the calling thread in a handler?
+  virtual void finish() = 0;                ///< collective: all messages are done
+  virtual void stop() = 0;                  ///< ends its thread, if it has one
+};
+
+/// Set before main by programs that send messages anywhere: all others have none to look for, and
+/// pay this one load when they wait.
+inline constinit std::atomic<std::unique_ptr<message_service> (*)(context&)> make_message_service{
+    nullptr};
 
 struct context {
   /// Makes the back end of `start...`, then all that stands on it.
@@ -63,10 +79,22 @@ struct context {
   std::vector<container_state*> containers;  ///< those that live; detail/container.hpp
   job::slot private_slot{};
   std::string stats_target;  ///< FARSIDE_STATS
+  attention attends = attention::poll;
+  std::unique_ptr<message_service> messages_owner;
+  std::atomic<message_service*> messages{nullptr};  ///< null in programs that send none
   bool ended = false;
   bool bereaved = false;  ///< fails only because another rank has died: not the first cause
 
   void progress();
+
+  /// Who serves messages, if this program sends any.
+  message_service* service() {
+    message_service* made = messages.load(std::memory_order_acquire);
+    if (made == nullptr && make_message_service.load(std::memory_order_acquire) != nullptr)
+      return start_service();
+    return made;
+  }
+  [[gnu::cold]] message_service* start_service();
 
   /// One round of a wait loop: progress, yield, and an error once a rank has died.
   void wait_round();
@@ -305,8 +333,13 @@ template <class Work>
 
 /// Where the head of the list of blocks that other ranks have freed lies in each segment.
 inline constexpr std::size_t freed_list = 64;
+/// Where the words of messages lie (detail/messages/wire.hpp): 128 bytes, and 16 for each rank.
+inline constexpr std::size_t message_words = 256;
 /// Where the world team's block begins; before it the library keeps words of its own.
-inline constexpr std::size_t world_block = 4096;
+inline constexpr std::size_t world_block(rank_t nprocs) {
+  std::size_t words = message_words + 128 + 16 * std::size_t{nprocs};
+  return std::max<std::size_t>(4096, (words + 63) & ~std::size_t{63});
+}
 
 // A segment:
 //   | the library's words | world team's block | the heaps' words | alloc ->  ...  <- alloc_on |
@@ -317,8 +350,8 @@ context::context(thread_level level, const Start&... start)
   std::vector<rank_t> ranks(nprocs);
   for (rank_t i = 0; i < nprocs; ++i) ranks[i] = i;
   world = std::make_shared<team_members>(
-      std::move(ranks), std::vector<std::size_t>(nprocs, world_block), link.rank());
-  std::size_t first = (world_block + world->layout.bytes() + 63) & ~std::size_t{63};
+      std::move(ranks), std::vector<std::size_t>(nprocs, world_block(nprocs)), link.rank());
+  std::size_t first = (world_block(nprocs) + world->layout.bytes() + 63) & ~std::size_t{63};
   std::size_t size = link.segment_size() & ~std::size_t{63};
   std::size_t least = first + 65536;
   if (size < least)
@@ -333,8 +366,18 @@ context::context(thread_level level, const Start&... start)
   heap = local_heap(far_heap.split().begin(), far_heap.split().begin());
 }
 
+inline message_service* context::start_service() {
+  std::lock_guard lock(mutex);
+  if (messages.load(std::memory_order_relaxed) == nullptr && !ended) {
+    messages_owner = make_message_service.load(std::memory_order_acquire)(*this);
+    messages.store(messages_owner.get(), std::memory_order_release);
+  }
+  return messages.load(std::memory_order_relaxed);
+}
+
 inline void context::progress() {
   link.progress();
+  if (message_service* post = service()) post->serve();
   std::vector<std::shared_ptr<pending>> now;
   {
     std::lock_guard lock(mutex);
@@ -347,7 +390,22 @@ inline void context::progress() {
   in_flight.insert(in_flight.end(), now.begin(), now.end());
 }
 
+/// Checked builds: a handler of a message may not wait.
+inline void check_may_wait(context& c) {
+  if constexpr (FARSIDE_CHECKED) {
+    message_service* post = c.messages.load(std::memory_order_acquire);
+    if (post == nullptr || !post->inside_handler()) return;
+    job::waiting what = c.slot->waits.load(std::memory_order_relaxed).what;
+    raise("rank ", c.link.rank(), ": the handler of a message waits for ",
+          what == job::waiting::nothing ? "other ranks" : job::name_of(what),
+          ". It runs inside a call of the library, while others may wait for this rank: let it "
+          "send (far::rpc_ff, or far::rpc(...).then(...)), or return a far::future, and wait "
+          "outside of handlers.");
+  }
+}
+
 inline void context::wait_round() {
+  check_may_wait(*this);
   progress();
   quiet_wait_round();
 }

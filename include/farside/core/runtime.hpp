@@ -9,11 +9,41 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
+namespace detail {
+
+inline attention chosen_attention(std::optional<attention> wanted) {
+  attention result = wanted.value_or(attention::poll);
+  if (auto name = setting("FARSIDE_ATTENTION"); name && !wanted) {
+    if (*name == "thread")
+      result = attention::thread;
+    else if (*name == "rank")
+      result = attention::rank;
+    else if (*name != "poll")
+      raise("environment variable FARSIDE_ATTENTION='", *name,
+            "' names nobody who could serve messages. Set it to poll or thread.");
+  }
+  if (result == attention::rank)
+    raise(
+        "attention by rank was asked for, but no process of this job could serve the messages of "
+        "others: handlers are free to use the memory of their own rank, which no other process "
+        "has. Use FARSIDE_ATTENTION=thread (far::attention::thread), which serves ranks that "
+        "compute, or poll.");
+#if defined(FARSIDE_USE_SIM)
+  if (result == attention::thread)
+    raise(
+        "attention by thread was asked for, but simulated ranks take turns on one thread, so that "
+        "a seed repeats a run. Use FARSIDE_ATTENTION=poll (far::attention::poll) here.");
+#endif
+  return result;
+}
+
+}  // namespace detail
 
 /// Collective over all ranks of the job, made once at the beginning of main; its end is
 /// collective too. When an exception leaves its scope it does not communicate (nobody might
@@ -23,19 +53,20 @@ class runtime {
   struct options {
     thread_level threads = thread_level::single;
     std::size_t segment = 0;  ///< bytes a rank; 0: FARSIDE_SEGMENT, or what the back end finds best
+    /// Who serves messages. Empty: FARSIDE_ATTENTION (poll, thread), or poll. `thread` makes the
+    /// runtime one for thread_level::multiple.
+    std::optional<far::attention> attention{};
   };
 
-  runtime(int& argc, char**& argv, options with) { start(begin(&argc, &argv, with), with); }
+  runtime(int& argc, char**& argv, options with) { start(begin(&argc, &argv, with)); }
   runtime(int& argc, char**& argv) : runtime(argc, argv, options()) {}
-  explicit runtime(options with) { start(begin(nullptr, nullptr, with), with); }
+  explicit runtime(options with) { start(begin(nullptr, nullptr, with)); }
   runtime() : runtime(options()) {}
 
 #if defined(FARSIDE_USE_MPI)
   /// Inside a program that uses MPI: the ranks are those of `over`, in its order. MPI is neither
   /// initialised nor finalised here if the program has done so. Collective over `over`.
-  explicit runtime(MPI_Comm over, options with) {
-    start(begin(nullptr, nullptr, with), with, over);
-  }
+  explicit runtime(MPI_Comm over, options with) { start(begin(nullptr, nullptr, with), over); }
   explicit runtime(MPI_Comm over) : runtime(over, options()) {}
 #endif
 
@@ -51,9 +82,7 @@ class runtime {
  private:
   template <class Body>
   friend int run_with(int argc, char** argv, Body& body, runtime::options with);
-  explicit runtime(const detail::start_options& start_with, options with) {
-    start(start_with, with);
-  }
+  explicit runtime(const detail::start_options& start_with) { start(start_with); }
 
   static detail::start_options begin(int* argc, char*** argv, options with) {
     detail::start_options result;
@@ -61,11 +90,12 @@ class runtime {
     result.argv = argv;
     result.threads = with.threads;
     result.segment = with.segment;
+    result.attention = with.attention;
     return result;
   }
 
   template <class... More>
-  void start(const detail::start_options& start_with, options with, const More&... more);
+  void start(detail::start_options start_with, const More&... more);
   void attach_board(detail::context& c, bool as_thread);
 
   std::unique_ptr<detail::context> context_;
@@ -90,7 +120,7 @@ void bind_to_machine(Link& link, Context* c) {
 }  // namespace detail
 
 template <class... More>
-void runtime::start(const detail::start_options& start_with, options with, const More&... more) {
+void runtime::start(detail::start_options start_with, const More&... more) {
   if (detail::current != nullptr || detail::process_context.load() != nullptr)
     detail::raise(
         "a second far::runtime was made while the first one lives. One is enough: it serves the "
@@ -98,8 +128,11 @@ void runtime::start(const detail::start_options& start_with, options with, const
         "process.");
   auto target = detail::setting("FARSIDE_STATS");
   if (target == "0") target.reset();
-  context_ = std::make_unique<detail::context>(with.threads, start_with, more...);
+  attention attends = detail::chosen_attention(start_with.attention);
+  if (attends == attention::thread) start_with.threads = thread_level::multiple;
+  context_ = std::make_unique<detail::context>(start_with.threads, start_with, more...);
   detail::context& c = *context_;
+  c.attends = attends;
   bool as_thread = start_with.shared_job != nullptr;
   attach_board(c, as_thread);
   detail::set_current(&c);
@@ -107,6 +140,7 @@ void runtime::start(const detail::start_options& start_with, options with, const
   if (!as_thread) detail::process_context.store(&c, std::memory_order_release);
   c.world->phase = job::waiting::starting;
   detail::synchronize(c, *c.world);  // all segments are there
+  c.service();                       // from now on messages are served
   if (target) {
     c.stats_target = *target;
     stats::enable();
@@ -136,6 +170,7 @@ inline runtime::~runtime() {
   if (std::uncaught_exceptions() > unwinding_) {
     fail("an exception left the scope of its far::runtime");
     if (!c.bereaved) c.slot->state.store(job::rank_state::failed);
+    if (auto* post = c.messages.load()) post->stop();
     detail::end_containers(c);
     detail::bind_to_machine<detail::context>(c.link, nullptr);
     detail::set_current(nullptr);
@@ -145,8 +180,11 @@ inline runtime::~runtime() {
   }
   try {
     detail::waits note(c, job::waiting::ending);
+    detail::message_service* post = c.service();
+    if (post != nullptr) post->finish();
     c.world->phase = job::waiting::ending;
     detail::synchronize(c, *c.world);
+    if (post != nullptr) post->stop();
     detail::report_statistics(c);
     c.world->phase = job::waiting::ending;
     detail::synchronize(c, *c.world);
@@ -200,7 +238,7 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
   auto one_rank = [&](const detail::start_options& start_with) {
     std::string name = "a rank that did not start";
     try {
-      runtime world(start_with, with);
+      runtime world(start_with);
       name = detail::text("rank ", rank());
       try {
         return detail::call_body(body, argc, argv);

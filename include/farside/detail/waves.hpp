@@ -6,16 +6,40 @@
 #include <farside/detail/function_ref.hpp>
 #include <farside/detail/mutants.hpp>
 
+#include <time.h>
+
 #include <algorithm>
 #include <cstring>
 #include <span>
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
+/// Serves messages until this rank's own signal word has counted to `count`. Where memory is
+/// coherent, it naps after a while: cores may be fewer than ranks.
+inline void serve_until(context& c, std::size_t offset, std::uint64_t count, job::waiting what,
+                        rank_t on) {
+  rank_t me = c.link.rank();
+  auto reached = [&] {
+    return c.link.template atomic_load<std::uint64_t>(me, offset) >> 1 >= count;
+  };
+  if (reached()) return;
+  waits note(c, what, on);
+  for (int round = 0; !reached(); ++round) {
+    c.wait_round();
+    if (round > 200 && c.link.coherent()) {
+      timespec nap{0, 50'000};
+      nanosleep(&nap, nullptr);
+    }
+  }
+}
+
 /// Waits until this rank's own signal word has counted to `count`.
 inline void await_signal(context& c, team_members& t, std::size_t word, std::uint64_t count,
                          rank_t on) {
   std::size_t offset = t.blocks[t.me] + word;
+  if (c.messages.load(std::memory_order_acquire) != nullptr && c.attends == attention::poll &&
+      !FARSIDE_MUTANT(collectives_do_not_serve))
+    serve_until(c, offset, count, t.phase, on);  // in await it may sleep, and would not serve
   if (c.link.await(offset, count)) return;
   waits note(c, t.phase, on);
   while (!c.link.await(offset, count)) c.wait_round();
@@ -310,6 +334,7 @@ struct signature {
 inline void check_agreement(context& c, team_members& t, const char* name, std::size_t element,
                             std::size_t count, rank_t root) {
   if constexpr (FARSIDE_CHECKED) {
+    check_may_wait(c);
     signature mine{};
     std::strncpy(mine.name, name, sizeof mine.name - 1);
     mine.element = element, mine.count = count, mine.root = root, mine.rank = c.link.rank();

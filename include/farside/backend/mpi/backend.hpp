@@ -1,18 +1,20 @@
-// mpi: ranks of an MPI job. One of two paths is taken, by all ranks alike, when the job starts:
+// mpi: ranks of an MPI job. One of three paths is taken, by all ranks alike, when the job starts:
 //
 //   shared  all ranks are on one node: one memfd, loads, stores and CPU atomics, as on smp.
 //   rma     anything else, or FARSIDE_MPI_SHARED=0: an MPI-3 window (window.hpp). With
 //           FARSIDE_MPI_STRICT=1 it relies on nothing but the MPI standard (window_strict.hpp).
+//   served  the same, with FARSIDE_MPI set to anything but rma (strategy.hpp): messages to whoever
+//           serves a segment (served/memory.hpp).
 //
-// Far atomics take one path per job, never a mixture of CPU and network atomics.
+// Far atomics take one path per job, never a mixture of CPU and network atomics: served ones are
+// the CPU atomics of the segment's node.
 #pragma once
 
+#include <farside/backend/mpi/far_memory.hpp>
 #include <farside/backend/mpi/node_memory.hpp>
 #include <farside/backend/mpi/request.hpp>
+#include <farside/backend/mpi/server_process.hpp>
 #include <farside/backend/mpi/session.hpp>
-#include <farside/backend/mpi/window.hpp>
-#include <farside/backend/mpi/window_memory.hpp>
-#include <farside/backend/mpi/window_strict.hpp>
 
 #include <cstring>
 #include <utility>
@@ -30,59 +32,65 @@ class backend {
   /// For a program that uses MPI itself: the ranks are those of `parent`, which is duplicated. MPI
   /// is initialised only if it is not yet, and finalised by finish() only if it was here.
   backend(const start_options& options, MPI_Comm parent) : session_(options, parent) {
-    if (auto memory = share_memory(session_, options)) {
-      memory_ = std::move(*memory);
-      shared_ = true;
-    } else {
-      window_.open(session_, options);
+    if (!session_.serves()) {
+      if (auto memory = share_memory(session_, options)) {
+        memory_ = std::move(*memory);
+        shared_ = true;
+      }
     }
+    // Servers learn whether the ranks share their memory. Spawned ones are there only if not.
+    if (session_.settings().how == strategy::progress_rank)
+      shared_ = session_.all_of_whole(shared_ || session_.serves());
+    if (!shared_) far_.open(session_, options);
+    if (session_.serves()) serve_and_leave(session_, far_.messages());
   }
 
   bool coherent() const { return shared_; }
-  /// Some windows would progress by themselves (Open MPI's `osc sm`), but none says so.
-  bool async_progress() const { return shared_; }
+  bool async_progress() const { return shared_ || far_.async_progress(); }
   static constexpr bool racy_get() { return true; }
 
   view quick_view() const { return shared_ ? view(memory_) : view(); }
-  window& without_view() { return window_; }  ///< what does the work where there is no view
+  far_memory& without_view() { return far_; }  ///< what does the work where there is no view
 
   rank_t rank() const { return session_.rank(); }
   rank_t nprocs() const { return session_.nprocs(); }
   std::size_t segment_size() const {
-    return shared_ ? memory_.segment_size() : window_.segment_size();
+    return shared_ ? memory_.segment_size() : far_.segment_size();
   }
 
   void* address(rank_t rank, std::size_t offset) const {
     if (shared_) [[likely]]
       return memory_.address(rank, offset);
-    return rank == session_.rank() ? window_.own_address(offset) : nullptr;
+    return far_.address(rank, offset);
   }
 
-  /// The window of the rma path, nullptr on the shared one. For benchmarks.
-  const window* raw_window() const { return shared_ ? nullptr : &window_; }
+  /// The window of the rma path, nullptr on others. For benchmarks.
+  const window* raw_window() const {
+    return shared_ || far_.is_served() ? nullptr : &far_.window();
+  }
 
   void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
     if (shared_) [[likely]]
       return memory_.put(rank, offset, from, bytes);
-    window_.put(rank, offset, from, bytes);
+    far_.put(rank, offset, from, bytes);
   }
 
   void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     if (shared_) [[likely]]
       return memory_.get(rank, offset, to, bytes);
-    window_.get(rank, offset, to, bytes);
+    far_.get(rank, offset, to, bytes);
   }
 
   request async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
     if (!shared_) [[unlikely]]
-      return request(window_.async_put(rank, offset, from, bytes));
+      return far_.async_put(rank, offset, from, bytes);
     memory_.put(rank, offset, from, bytes);
     return {};
   }
 
   request async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     if (!shared_) [[unlikely]]
-      return request(window_.async_get(rank, offset, to, bytes));
+      return far_.async_get(rank, offset, to, bytes);
     memory_.get(rank, offset, to, bytes);
     return {};
   }
@@ -91,27 +99,27 @@ class backend {
   T fetch_op(rank_t rank, std::size_t offset, T value) {
     if (shared_) [[likely]]
       return memory_.fetch_op<Op>(rank, offset, value);
-    return window_.fetch_op<Op>(rank, offset, value);
+    return far_.fetch_op<Op>(rank, offset, value);
   }
 
   template <atomic_word T>
   T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
     if (shared_) [[likely]]
       return memory_.compare_swap(rank, offset, expected, desired);
-    return window_.compare_swap(rank, offset, expected, desired);
+    return far_.compare_swap(rank, offset, expected, desired);
   }
 
   template <atomic_word T>
   T atomic_load(rank_t rank, std::size_t offset) {
     if (shared_) [[likely]]
       return memory_.atomic_load<T>(rank, offset);
-    return window_.atomic_load<T>(rank, offset);
+    return far_.atomic_load<T>(rank, offset);
   }
 
   template <atomic_op Op, atomic_word T>
   request async_fetch_op(rank_t rank, std::size_t offset, T value, T& old) {
     if (!shared_) [[unlikely]]
-      return request(window_.async_fetch_op<Op>(rank, offset, value, old));
+      return far_.async_fetch_op<Op>(rank, offset, value, old);
     old = memory_.fetch_op<Op>(rank, offset, value);
     return {};
   }
@@ -119,7 +127,7 @@ class backend {
   template <atomic_word T>
   request async_compare_swap(rank_t rank, std::size_t offset, T expected, T desired, T& old) {
     if (!shared_) [[unlikely]]
-      return request(window_.async_compare_swap(rank, offset, expected, desired, old));
+      return far_.async_compare_swap(rank, offset, expected, desired, old);
     old = memory_.compare_swap(rank, offset, expected, desired);
     return {};
   }
@@ -127,45 +135,46 @@ class backend {
   void flush(rank_t rank) {
     if (shared_) [[likely]]
       return memory_.flush();
-    window_.flush(rank);
+    far_.flush(rank);
   }
 
   void flush() {
     if (shared_) [[likely]]
       return memory_.flush();
-    window_.flush();
+    far_.flush();
   }
 
   void signal(rank_t rank, std::size_t offset) {
     if (shared_) [[likely]]
       return memory_.signal(rank, offset);
-    window_.signal(rank, offset);
+    far_.signal(rank, offset);
   }
 
   bool await(std::size_t offset, std::uint64_t count) {
     if (shared_) [[likely]]
       return memory_.await(offset, count);
-    return window_.await(offset, count);
+    return far_.await(offset, count);
   }
 
   /// A barrier of all ranks that the transport has itself, after a flush; false: it has none.
-  bool start_barrier() { return !shared_ && window_.start_barrier(); }
-  bool await_barrier() { return window_.await_barrier(); }
+  bool start_barrier() { return !shared_ && far_.start_barrier(); }
+  bool await_barrier() { return far_.await_barrier(); }
 
   void progress() {
-    if (!shared_) window_.progress();
+    if (!shared_) far_.progress();
   }
 
-  void pause() {
-    progress();
-    sched_yield();
-  }
+  void pause() { shared_ ? void(sched_yield()) : far_.pause(); }
   std::int64_t lost_rank() { return session_.lost_rank(); }
 
   /// Collective. The destructor alone leaves the window and MPI as they are.
   void finish() {
-    session_.gather_to_finish();
-    if (!shared_) window_.close();
+    if (!shared_) far_.flush();
+    session_.gather_to_finish([&] {
+      if (far_.is_served()) far_.progress();
+    });
+    if (session_.settings().has_servers()) session_.release_servers();
+    if (!shared_) far_.close();
     session_.finish();
   }
 
@@ -175,7 +184,7 @@ class backend {
   bool shared_ = false;
   shared_memory memory_;
   session session_;
-  window window_;
+  far_memory far_;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend

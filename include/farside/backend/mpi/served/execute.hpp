@@ -1,0 +1,51 @@
+// Atomics that a header asks for, on memory of this node: by CPU atomics, as the ranks of the node
+// make their own, so that all atomics of a word agree.
+#pragma once
+
+#include <farside/backend/mpi/served/message.hpp>
+#include <farside/detail/shared_memory.hpp>
+
+#include <cstring>
+
+namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served {
+
+template <atomic_word T>
+T execute_as(shared_view memory, const header& h) {
+  T value, expected;
+  std::memcpy(&value, &h.value, sizeof value);
+  std::memcpy(&expected, &h.expected, sizeof expected);
+  if (h.what == kind::load) return memory.atomic_load<T>(h.local, h.offset);
+  if (h.what == kind::compare_swap)
+    return memory.compare_swap<T>(h.local, h.offset, expected, value);
+  switch (static_cast<atomic_op>(h.op)) {
+    case atomic_op::add:
+      return memory.fetch_op<atomic_op::add>(h.local, h.offset, value);
+    case atomic_op::bit_and:
+      return memory.fetch_op<atomic_op::bit_and>(h.local, h.offset, value);
+    case atomic_op::bit_or:
+      return memory.fetch_op<atomic_op::bit_or>(h.local, h.offset, value);
+    case atomic_op::bit_xor:
+      return memory.fetch_op<atomic_op::bit_xor>(h.local, h.offset, value);
+    case atomic_op::min:
+      return memory.fetch_op<atomic_op::min>(h.local, h.offset, value);
+    case atomic_op::max:
+      return memory.fetch_op<atomic_op::max>(h.local, h.offset, value);
+    default:
+      return memory.fetch_op<atomic_op::swap>(h.local, h.offset, value);
+  }
+}
+
+/// The old value, in the first `h.width` bytes of the result as they lie in memory.
+inline std::uint64_t execute(shared_view memory, const header& h) {
+  std::uint64_t result = 0;
+  auto keep = [&](auto old) { std::memcpy(&result, &old, sizeof old); };
+  if (h.width == 8)
+    h.is_signed ? keep(execute_as<std::int64_t>(memory, h))
+                : keep(execute_as<std::uint64_t>(memory, h));
+  else
+    h.is_signed ? keep(execute_as<std::int32_t>(memory, h))
+                : keep(execute_as<std::uint32_t>(memory, h));
+  return result;
+}
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served

@@ -1,0 +1,68 @@
+// What clients and servers say to each other.
+//
+// A request is one message: a header, and the bytes of a put that is small enough. Requests of a
+// client travel on one communicator with one tag, so that its server receives them in the order in
+// which they were sent (MPI's non-overtaking rule), and it executes them in that order. Answers
+// travel on a second communicator; the tag is the client's slot (client.hpp), whose receive was
+// posted before the request went out. The bytes of a long put follow its header with a tag of their
+// own, and land in the segment without a copy.
+//
+//   client                                    server
+//   put, small    header + bytes  ---------->  copied to the segment
+//   put, long     header, bytes   ---------->  received in the segment;   <-- empty answer
+//   get           header          ---------->  copied, or sent from the segment  <-- bytes
+//   atomic        header          ---------->  CPU atomic                 <-- old value
+//   signal        header          ---------->  CPU atomic, wakes
+//   fence         header          ---------->                             <-- empty answer
+#pragma once
+
+#include <farside/backend/concept.hpp>
+#include <farside/core/environment.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served {
+
+enum class kind : std::uint8_t { put, long_put, get, atomic, compare_swap, load, signal, fence };
+
+struct header {
+  kind what;
+  std::uint8_t op;         ///< atomic_op
+  std::uint8_t width;      ///< of an atomic: 4 or 8
+  std::uint8_t is_signed;  ///< min and max differ
+  std::uint32_t local;     ///< whose segment, counted within the server's group
+  std::uint64_t offset;
+  std::uint64_t bytes;
+  std::uint64_t value;  ///< of an atomic; compare_swap: desired
+  std::uint64_t expected;
+  std::uint32_t slot;      ///< of the client: tag of the answer
+  std::uint32_t answered;  ///< 1: the client waits for an answer
+};
+static_assert(sizeof(header) == 48);
+
+inline constexpr int request_tag = 0;
+inline constexpr int data_tag = 1;  ///< and the slot
+
+/// Requests of one process that are under way at one time. Who has more waits.
+inline constexpr std::uint32_t slots = 256;
+
+/// Lengths above which the way of a message changes. Measured, see docs/strategies.md.
+struct limits {
+  std::size_t inline_put = std::size_t{16} << 10;  ///< longer puts go straight into the segment
+  std::size_t copied_get = std::size_t{64} << 10;  ///< longer gets come straight out of it
+
+  static limits read() {
+    limits result;
+    result.inline_put = size_setting("FARSIDE_MPI_INLINE").value_or(result.inline_put);
+    constexpr std::size_t most = std::size_t{1} << 20;
+    if (result.inline_put > most)
+      raise("FARSIDE_MPI_INLINE=", result.inline_put,
+            " is more than a message buffer holds. Give at most ", most, " bytes, as in 16K.");
+    return result;
+  }
+};
+
+inline constexpr std::size_t chunk = std::size_t{1} << 30;  ///< MPI counts are ints
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served
