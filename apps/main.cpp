@@ -21,6 +21,7 @@ constexpr const char* usage =
   demo [-n N]           shows the library at work on this machine
   bench core            measures put, get, atomics and collectives of each back end
   bench containers      measures hash maps, queues and so on beside their floors
+  bench messages        measures messages beside one-sided operations, and draws the figures
   doctor                says what this machine has, and what to install for the rest
   --version             prints the version
 
