@@ -50,6 +50,13 @@ std::string time_text(double nanoseconds) {
   return printed("%g ", nanoseconds) + units[i];
 }
 
+std::string rate_text(double gigabytes) {
+  const char* units[] = {"GB/s", "MB/s", "kB/s", "B/s"};
+  int i = 0;
+  for (; gigabytes > 0 && gigabytes < 0.9999 && i < 3; ++i) gigabytes *= 1000;
+  return printed("%g ", gigabytes) + units[i];
+}
+
 /// One axis: which values it has, where they lie between two edges of the picture.
 class axis {
  public:
@@ -150,8 +157,7 @@ std::string figure::svg() const {
   for (double mark : up.marks()) {
     double y = up.place(mark);
     c.line(left, y, right, y, "#ddd");
-    c.text(left - 8, y + 4, unit == "ns" ? time_text(mark) : printed("%g ", mark) + unit,
-           "text-anchor='end'");
+    c.text(left - 8, y + 4, unit == "ns" ? time_text(mark) : rate_text(mark), "text-anchor='end'");
   }
   std::vector<double> below = across.marks();
   if (sizes) {
