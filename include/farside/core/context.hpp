@@ -83,7 +83,16 @@ struct context {
   std::unique_ptr<message_service> messages_owner;
   std::atomic<message_service*> messages{nullptr};  ///< null in programs that send none
   bool ended = false;
-  bool bereaved = false;  ///< fails only because another rank has died: not the first cause
+  bool bereaved = false;  ///< see mourns()
+
+  /// Whether this rank fails only because another one has died: then it is not the first cause.
+  bool mourns() {
+    if (!bereaved && link.lost_rank() >= 0) {
+      bereaved = true;
+      slot->bereaved.store(1);
+    }
+    return bereaved;
+  }
 
   void progress();
 
@@ -413,10 +422,10 @@ inline void context::wait_round() {
 inline void context::quiet_wait_round() {
   link.pause();
   if (auto lost = link.lost_rank(); lost >= 0) [[unlikely]] {
-    bereaved = true;
-    slot->bereaved.store(1);
+    mourns();
+    const char* kind = lost < link.nprocs() ? "rank " : "progress rank ";
     raise<rank_failure>("rank ", link.rank(), " waits for ",
-                        name_of(slot->waits.load(std::memory_order_relaxed).what), ", but rank ",
+                        name_of(slot->waits.load(std::memory_order_relaxed).what), ", but ", kind,
                         lost, " has died.");
   }
 }
