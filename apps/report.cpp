@@ -1,5 +1,6 @@
 #include "report.hpp"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -41,7 +42,8 @@ static bool someone_counts_on(const job_state& job, std::size_t i) {
   if (job.options.threads) return false;
   for (std::size_t k = 0; k < job.options.ranks; ++k) {
     slot& other = (*job.book.board)[k];
-    if (k != i && other.state == rank_state::running && other.world == job.options.ranks)
+    if (k != i && other.state == rank_state::running &&
+        other.world == job.options.ranks - job.servers)
       return true;
   }
   return false;
@@ -100,10 +102,16 @@ static std::uint32_t pid_in(const job_state& job, std::size_t i) {
   return own ? own : job.book.records[process_of(job, i)].pid.load();
 }
 
+/// Servers have the numbers after the last rank.
+static bool serves(const job_state& job, std::size_t i) {
+  slot& it = (*job.book.board)[i];
+  return it.state != rank_state::unborn && it.world != 0 && it.rank >= it.world;
+}
+
 static std::string name_of_rank(const job_state& job, std::size_t i) {
   std::uint32_t pid = pid_in(job, i);
   std::string host = job.remote.host_of(i);
-  return "rank " + std::to_string(rank_in(job, i)) +
+  return (serves(job, i) ? "progress rank " : "rank ") + std::to_string(rank_in(job, i)) +
          (pid ? " (pid " + std::to_string(pid) + (host.empty() ? ")" : " on " + host + ")") : "");
 }
 
@@ -123,6 +131,14 @@ static std::string early_leaver(const job_state& job) {
         (*job.book.board)[i].wait_status == 0)
       return " after " + name_of_rank(job, i) + " exited with status 0";
   return "";
+}
+
+/// FARSIDE_MPI=spawned: mpirun has started the servers, and no supervisor of ours watches them.
+static std::string dead_server(int status) {
+  const char* strategy = getenv("FARSIDE_MPI");
+  if (!strategy || strcmp(strategy, "spawned") != 0 || status <= signal_base) return "";
+  return ", as it does when a server of FARSIDE_MPI=spawned is killed by signal " +
+         signal_name(status - signal_base);
 }
 
 std::string describe(const job_state& job, const cause& why) {
@@ -149,7 +165,7 @@ std::string describe(const job_state& job, const cause& why) {
       return "received signal " + signal_name(why.detail);
     case kind::starter:
       return job.starter_name + " ended with status " + std::to_string(why.detail) +
-             early_leaver(job) +
+             early_leaver(job) + dead_server(why.detail) +
              (job.options.verbose || !job.one_host || job.how == transport::mpich
                   ? ""
                   : "; --verbose shows its own messages");
@@ -178,7 +194,8 @@ std::string compare_collectives(const job_state& job) {
   std::map<std::uint64_t, std::vector<std::size_t>> ranks_at;
   for (std::size_t i = 0; i < job.options.ranks; ++i) {
     slot& rank = (*job.book.board)[i];
-    if (rank.state == rank_state::running) ranks_at[rank.collectives].push_back(rank_in(job, i));
+    if (rank.state == rank_state::running && !serves(job, i))
+      ranks_at[rank.collectives].push_back(rank_in(job, i));
   }
   if (ranks_at.size() < 2) return "";
   std::string text = "  The ranks have not entered the same number of collectives:\n";
@@ -195,8 +212,9 @@ std::string compare_collectives(const job_state& job) {
 }  // namespace
 
 std::string waiting_report(const job_state& job, double age) {
-  std::string text = "farside run: " + counted(job.options.ranks, "rank") + ", " + human_time(age) +
-                     " after the start\n";
+  std::string text = "farside run: " + counted(job.options.ranks - job.servers, "rank") +
+                     (job.servers ? " and " + counted(job.servers, "progress rank") : "") + ", " +
+                     human_time(age) + " after the start\n";
   table lines;
   lines.row({"rank", "pid", "state", "waits for", "on rank", "for", "collectives"});
   for (std::size_t i = 0; i < job.options.ranks; ++i) {
@@ -204,7 +222,7 @@ std::string waiting_report(const job_state& job, double age) {
     bool running = rank.state == rank_state::running;
     bool reaped = (*job.book.board)[process_of(job, i)].reaped;
     auto [what, on] = rank.waits.load();
-    bool known = what <= far::job::waiting::ending;
+    bool known = what <= far::job::waiting::requests;
     std::uint64_t since = rank.waits_since, now = far::job::monotonic_ns();
     bool waits = running && known && !reaped && what != far::job::waiting::nothing;
     lines.row(

@@ -30,7 +30,7 @@ function(farside_program)
 endfunction()
 
 # How each test flavour runs: the flavour it is built as, and the rank counts of the quick matrix.
-# The full matrix is 1 2 3 4 7 for all of them.
+# The full matrix is 1 2 3 4 7 for all of them but the strategies.
 set(farside_full_ranks 1 2 3 4 7)
 set(farside_quick_ranks 2 3)
 foreach(flavour smp smp-threads smp-checked)
@@ -47,9 +47,21 @@ set(farside_built_as_mpich-strict mpich)
 foreach(flavour openmpi-strict mpich-strict)
   set(farside_quick_ranks_${flavour} 2)
 endforeach()
+# Strategies of the mpi back end (docs/strategies.md). Debian's MPICH cannot spawn.
+set(farside_strategy_flavours "")
+foreach(strategy two_sided progress_thread progress_rank spawned)
+  foreach(mpi openmpi mpich)
+    if(NOT "${mpi}-${strategy}" STREQUAL "mpich-spawned")
+      list(APPEND farside_strategy_flavours ${mpi}-${strategy})
+      set(farside_built_as_${mpi}-${strategy} ${mpi})
+      set(farside_quick_ranks_${mpi}-${strategy} 2)
+      set(farside_full_ranks_${mpi}-${strategy} 2 3 4)
+    endif()
+  endforeach()
+endforeach()
 set(farside_all_test_flavours
-    smp smp-threads openmpi openmpi-rma openmpi-strict mpich mpich-rma mpich-strict shmem sim
-    smp-asan smp-tsan smp-checked smp-clang)
+    smp smp-threads openmpi openmpi-rma openmpi-strict mpich mpich-rma mpich-strict
+    ${farside_strategy_flavours} shmem sim smp-asan smp-tsan smp-checked smp-clang)
 
 # farside_rank_test(SUITE suite PROGRAM name
 #                   [FLAVOURS test flavour...] [RANKS n...] [ARGS arg...] [TIMEOUT seconds])
@@ -88,6 +100,9 @@ function(farside_rank_test)
 
     set(quick ${farside_quick_ranks})
     set(full ${farside_full_ranks})
+    if(DEFINED farside_full_ranks_${flavour})
+      set(full ${farside_full_ranks_${flavour}})
+    endif()
     if(DEFINED farside_quick_ranks_${flavour})
       set(quick ${farside_quick_ranks_${flavour}})
     endif()
@@ -105,13 +120,33 @@ function(farside_rank_test)
       if(ranks EQUAL 2)
         set(leaks 1)
       endif()
+      set(how ${environment})
+      if(flavour IN_LIST farside_strategy_flavours)
+        farside_strategy_environment(strategy ${flavour} ${ranks})
+        list(APPEND how ${strategy})
+      endif()
       farside_test_properties(${test} PROCESSORS ${ranks} TIMEOUT ${arg_TIMEOUT}
-                              ENVIRONMENT ${environment} ASAN_OPTIONS=detect_leaks=${leaks})
+                              ENVIRONMENT ${how} ASAN_OPTIONS=detect_leaks=${leaks})
       if(NOT ranks IN_LIST quick)
         set_tests_properties(${test} PROPERTIES LABELS full)
       endif()
     endforeach()
   endforeach()
+endfunction()
+
+# farside_strategy_environment(<variable> <flavour> <ranks>): 3 ranks run as if on two nodes, 2 on
+# the first and 1 on the second, so that both ways are taken, shared memory and messages; all others
+# send messages only.
+function(farside_strategy_environment variable flavour ranks)
+  string(REGEX REPLACE "^[a-z]+-" "" strategy ${flavour})
+  set(how FARSIDE_MPI_SHARED=0)
+  if(ranks EQUAL 3)
+    set(how FARSIDE_MPI_NODE_RANKS=2)
+    if(strategy STREQUAL "progress_rank")
+      set(how FARSIDE_MPI_NODE_RANKS=3)  # and one that serves
+    endif()
+  endif()
+  set(${variable} FARSIDE_MPI=${strategy} ${how} PARENT_SCOPE)
 endfunction()
 
 # farside_test_properties(<test> [PROCESSORS n] [TIMEOUT seconds] [ENVIRONMENT NAME=value...])

@@ -86,7 +86,16 @@ struct context {
   std::atomic<message_service*> messages{nullptr};  ///< null in programs that send none
   bool crowded = false;  ///< more ranks than cores: who waits yields at once
   bool ended = false;
-  bool bereaved = false;  ///< fails only because another rank has died: not the first cause
+  bool bereaved = false;  ///< see mourns()
+
+  /// Whether this rank fails only because another one has died: then it is not the first cause.
+  bool mourns() {
+    if (!bereaved && link.lost_rank() >= 0) {
+      bereaved = true;
+      slot->bereaved.store(1);
+    }
+    return bereaved;
+  }
 
   /// Whether a message was served.
   bool progress();
@@ -433,10 +442,10 @@ inline bool context::wait_round(unsigned& rounds) {
 inline void context::quiet_wait_round() {
   link.pause();
   if (auto lost = link.lost_rank(); lost >= 0) [[unlikely]] {
-    bereaved = true;
-    slot->bereaved.store(1);
+    mourns();
+    const char* kind = lost < link.nprocs() ? "rank " : "progress rank ";
     raise<rank_failure>("rank ", link.rank(), " waits for ",
-                        name_of(slot->waits.load(std::memory_order_relaxed).what), ", but rank ",
+                        name_of(slot->waits.load(std::memory_order_relaxed).what), ", but ", kind,
                         lost, " has died.");
   }
 }

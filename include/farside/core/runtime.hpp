@@ -76,7 +76,7 @@ class runtime {
 
   /// Says why this rank is about to fail; the launcher will name it.
   void fail(const char* why) {
-    if (!context_->bereaved) context_->slot->say(why);
+    if (!context_->mourns()) context_->slot->say(why);
   }
 
  private:
@@ -169,7 +169,7 @@ inline runtime::~runtime() {
   detail::context& c = *context_;
   if (std::uncaught_exceptions() > unwinding_) {
     fail("an exception left the scope of its far::runtime");
-    if (!c.bereaved) c.slot->state.store(job::rank_state::failed);
+    if (!c.mourns()) c.slot->state.store(job::rank_state::failed);
     if (auto* post = c.messages.load()) post->stop();
     detail::end_containers(c);
     detail::bind_to_machine<detail::context>(c.link, nullptr);
