@@ -34,14 +34,18 @@ farside COMMAND --help says more about one of them.
 using far::app::arguments;
 
 const std::map<std::string, int (*)(const arguments&)> commands = {
-    {"run", far::app::run_command},         {"bench", far::app::bench_command},
-    {"demo", far::app::demo_command},       {"doctor", far::app::doctor_command},
-    {"sim", far::app::sim_command},         {"__rank", far::app::supervise_command},
+    {"run", far::app::run_command},
+    {"bench", far::app::bench_command},
+    {"demo", far::app::demo_command},
+    {"doctor", far::app::doctor_command},
+    {"sim", far::app::sim_command},
+    {"__rank", far::app::supervise_command},
     {"__switch", far::app::switch_command},
     {"sort", [](const arguments& words) { return far::app::program_command("sort", words); }},
     {"kmers", [](const arguments& words) { return far::app::program_command("kmers", words); }},
     {"contigs", [](const arguments& words) { return far::app::program_command("contigs", words); }},
-    {"simulate", [](const arguments& words) { return far::app::program_command("simulate", words); }},
+    {"simulate",
+     [](const arguments& words) { return far::app::program_command("simulate", words); }},
 };
 
 int unknown(const std::string& name) {

@@ -95,8 +95,7 @@ int program_command(const std::string& name, const arguments& words) {
     once.command = {program, "--help"};
     return run_job(std::move(once));
   }
-  if (!all.ranks_given)
-    all.ours.insert(all.ours.end(), {"-n", std::to_string(usable_cores())});
+  if (!all.ranks_given) all.ours.insert(all.ours.end(), {"-n", std::to_string(usable_cores())});
   all.ours.insert(all.ours.end(), {"--", program});
   all.ours.insert(all.ours.end(), all.theirs.begin(), all.theirs.end());
   return run_job(parse_run(all.ours));

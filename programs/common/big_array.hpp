@@ -34,8 +34,9 @@ class big_array {
                                 : mremap(data_, bytes_, wanted, MREMAP_MAYMOVE);
     if (at == MAP_FAILED)
       far::detail::raise<far::allocation_error>(
-          wanted, " bytes of memory are not to be had on this machine. Use more ranks on more "
-                  "machines, or less data.");
+          wanted,
+          " bytes of memory are not to be had on this machine. Use more ranks on more "
+          "machines, or less data.");
     madvise(at, wanted, MADV_HUGEPAGE);  // a fifth of the time for what scatters; may be refused
     data_ = static_cast<T*>(at);
     bytes_ = wanted;

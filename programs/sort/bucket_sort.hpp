@@ -1,4 +1,5 @@
-// The bucket sort of the ISx benchmark: keys, uniform over a known range, to the ranks that own them.
+// The bucket sort of the ISx benchmark: keys, uniform over a known range, to the ranks that own
+// them.
 #pragma once
 
 #include <common/big_array.hpp>
@@ -17,8 +18,7 @@ using isx_key = std::uint32_t;
 /// Which rank owns a key: equal parts of [0, range), in order.
 class key_owner {
  public:
-  explicit key_owner(std::uint64_t range)
-      : scale_((std::uint64_t{far::nprocs()} << 32) / range) {}
+  explicit key_owner(std::uint64_t range) : scale_((std::uint64_t{far::nprocs()} << 32) / range) {}
   far::rank_t operator()(isx_key key) const {
     return static_cast<far::rank_t>((key * scale_) >> 32);
   }

@@ -30,7 +30,8 @@ struct plan {
   std::uint64_t range;  ///< they are below it
 };
 
-/// As ISx does: keys below 2^28, unless each rank has a share of 8192 of them, whatever their number.
+/// As ISx does: keys below 2^28, unless each rank has a share of 8192 of them, whatever their
+/// number.
 plan plan_for(const sort_options& options) {
   std::uint64_t ranks = far::nprocs(), me = far::rank();
   plan result{options.keys, options.range};
@@ -157,7 +158,8 @@ void run_isx(const sort_options& options) {
   std::printf("%.1f million keys a second", static_cast<double>(count) / whole / 1e6);
   if (!alone.empty()) std::printf("; whole / std::sort = %.3f", whole / median(alone));
   std::printf("; peak memory of a rank %.0f MiB\n", peak);
-  std::printf("verified each time: keys in their ranks' ranges, in order, and the same as before\n");
+  std::printf(
+      "verified each time: keys in their ranks' ranges, in order, and the same as before\n");
 }
 
 }  // namespace programs

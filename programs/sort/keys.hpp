@@ -2,7 +2,8 @@
 //
 //   u32, u64   as they are
 //   i32, i64   the sign bit turned over
-//   f32, f64   -inf ... -0 +0 ... +inf, then NaN. Positive numbers get the sign bit, of negative ones
+//   f32, f64   -inf ... -0 +0 ... +inf, then NaN. Positive numbers get the sign bit, of negative
+//   ones
 //              all bits are turned over; that would put NaN with a sign first, so the circle of
 //              numbers is turned by as many as there are of those. Among NaN the bits decide.
 //

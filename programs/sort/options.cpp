@@ -101,7 +101,8 @@ key_type parse_type(const std::string& option, const std::string& name) {
       {"i64", key_type::i64}, {"f32", key_type::f32}, {"f64", key_type::f64}};
   for (auto [known, type] : types)
     if (name == known) return type;
-  refuse_option(option + " " + name + ": there is no such type; it is one of u32 i32 u64 i64 f32 f64" +
+  refuse_option(option + " " + name +
+                ": there is no such type; it is one of u32 i32 u64 i64 f32 f64" +
                 (option == "--type" ? " record" : ""));
 }
 
@@ -109,7 +110,8 @@ scaling parse_scaling(const std::string& name) {
   if (name == "weak") return scaling::weak;
   if (name == "strong") return scaling::strong;
   if (name == "isobucket") return scaling::isobucket;
-  refuse_option("--scaling " + name + ": there is no such scaling; it is weak, strong or isobucket");
+  refuse_option("--scaling " + name +
+                ": there is no such scaling; it is weak, strong or isobucket");
 }
 
 /// What was said of the form of the file.
@@ -130,14 +132,16 @@ record_form form_of(const said& of) {
     return form;
   }
   if (!of.size || of.key.empty())
-    refuse_option(std::string("--type record needs ") +
-                  (of.size ? "--key, the type of the number to sort by" : "--record-size, in bytes"));
+    refuse_option(
+        std::string("--type record needs ") +
+        (of.size ? "--key, the type of the number to sort by" : "--record-size, in bytes"));
   form.bare = false;
   form.type = parse_type("--key", of.key);
   form.size = *of.size;
   form.offset = of.offset.value_or(0);
   if (form.size > (std::uint64_t{1} << 30))
-    refuse_option("--record-size " + std::to_string(form.size) + ": records have 2^30 bytes at most");
+    refuse_option("--record-size " + std::to_string(form.size) +
+                  ": records have 2^30 bytes at most");
   if (form.offset > form.size || form.size - form.offset < bytes_of(form.type))
     refuse_option("--key-offset " + std::to_string(form.offset) + ": a key of " +
                   std::to_string(bytes_of(form.type)) + " bytes there ends behind its record of " +
@@ -147,8 +151,7 @@ record_form form_of(const said& of) {
 
 void check_isx(const sort_options& options) {
   std::uint64_t most = std::uint64_t{1} << 32;
-  if (options.range > most)
-    refuse_option("--range: keys have 32 bits; it is 2^32 at most");
+  if (options.range > most) refuse_option("--range: keys have 32 bits; it is 2^32 at most");
   if (options.runs == 0) refuse_option("--runs 0: there would be nothing to show");
   if (options.keys > (std::uint64_t{1} << 40))
     refuse_option("--keys: that is more than memory holds");
