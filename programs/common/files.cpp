@@ -87,15 +87,29 @@ void doomed_file::spare() {
   path_.clear();
 }
 
+namespace {
+
+/// In the same folder, so that it can be renamed.
+std::string temporary_beside(const std::string& path) {
+  std::uint64_t random = 0;
+  if (getrandom(&random, sizeof random, 0) != sizeof random)
+    random = static_cast<std::uint64_t>(getpid());
+  return path.substr(0, path.rfind('/') + 1) + ".farside-" + std::to_string(random) + ".part";
+}
+
+}  // namespace
+
 output_file::output_file(const char* program, std::string path, std::uint64_t bytes)
     : program_(program), path_(std::move(path)) {
+  std::error_code failed;
+  if (auto target = std::filesystem::canonical(path_, failed); !failed) path_ = target.string();
+  path_ = far::broadcast(path_, 0);
+  temporary_.doom(far::broadcast(temporary_beside(path_), 0));
+  far::barrier();  // whoever dies from now on, another rank removes it
   std::string problem = far::rank() == 0 ? create(bytes) : "";
   refuse_together(program_, problem);
-  path_ = far::broadcast(path_, 0);
-  std::string temporary = far::broadcast(temporary_.path(), 0);
-  if (temporary_.path().empty()) temporary_.doom(temporary);
-  file_ = ::open(temporary.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file_ < 0) refuse(program_, temporary, ": cannot be written: ", std::strerror(errno));
+  file_ = ::open(temporary_.path().c_str(), O_WRONLY | O_CLOEXEC);
+  if (file_ < 0) refuse(program_, path_, ": cannot be written: ", std::strerror(errno));
 }
 
 output_file::~output_file() {
@@ -105,8 +119,6 @@ output_file::~output_file() {
 /// Rank 0's part; what is wrong, if anything.
 std::string output_file::create(std::uint64_t bytes) {
   struct stat info{};
-  std::error_code failed;
-  if (auto target = std::filesystem::canonical(path_, failed); !failed) path_ = target.string();
   if (stat(path_.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return path_ + ": is a directory; name a file in it";
     if (!S_ISREG(info.st_mode))
@@ -114,15 +126,8 @@ std::string output_file::create(std::uint64_t bytes) {
     if (access(path_.c_str(), W_OK) != 0)
       return path_ + ": cannot be replaced: " + std::strerror(errno);
   }
-  std::uint64_t random = 0;
-  if (getrandom(&random, sizeof random, 0) != sizeof random)
-    random = static_cast<std::uint64_t>(getpid());
-  std::size_t slash = path_.rfind('/');
-  std::string folder = slash == std::string::npos ? "" : path_.substr(0, slash + 1);
-  std::string name = folder + ".farside-" + std::to_string(random) + ".part";
-  int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  int file = ::open(temporary_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) return path_ + ": cannot be written: " + std::strerror(errno);
-  temporary_.doom(name);
   int reason = 0;
   if (bytes > 0 && fallocate(file, 0, 0, static_cast<off_t>(bytes)) != 0 &&
       (errno == ENOSPC || errno == EFBIG || errno == EDQUOT))
