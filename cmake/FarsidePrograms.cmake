@@ -1,12 +1,17 @@
 # farside_program() builds a program once per flavour; farside_rank_test() runs it on many ranks.
 include_guard(GLOBAL)
 
-# farside_program(NAME name SOURCES source... [FLAVOURS flavour...] [INSTALL])
+# farside_program(NAME name SOURCES source... [FLAVOURS flavour...] [CLANG flavour...] [INSTALL])
 #
 # Builds <name>_<flavour> for each flavour given that this build has; with none given, for smp,
-# openmpi, mpich and shmem. INSTALL: the main ones go to libexec/farside, where `farside` looks.
+# openmpi, mpich and shmem. CLANG: those that the second compiler, if there is one, compiles as well as it
+# does its own flavours. INSTALL: the main ones go to libexec/farside, where `farside` looks.
 function(farside_program)
-  cmake_parse_arguments(arg "INSTALL" "NAME" "SOURCES;FLAVOURS" ${ARGN})
+  cmake_parse_arguments(arg "INSTALL" "NAME" "SOURCES;FLAVOURS;CLANG" ${ARGN})
+  set(by_clang ${farside_clang_flavours})
+  if(FARSIDE_CLANG_CXX AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND by_clang ${arg_CLANG})
+  endif()
   if(NOT arg_FLAVOURS)
     set(arg_FLAVOURS ${farside_main_flavours})
   endif()
@@ -17,7 +22,7 @@ function(farside_program)
     set(target ${arg_NAME}_${flavour})
     add_executable(${target} ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE farside_flavour_${flavour})
-    if(flavour IN_LIST farside_clang_flavours)
+    if(flavour IN_LIST by_clang)
       set(instead "${PROJECT_SOURCE_DIR}/cmake/compile_with;${FARSIDE_CLANG_CXX}")
       set_target_properties(${target} PROPERTIES
                             CXX_COMPILER_LAUNCHER "${instead};${CCACHE_PROGRAM};--"
