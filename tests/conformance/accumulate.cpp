@@ -151,6 +151,25 @@ FAR_TEST(one_element_under_fire) {
   release(counters);
 }
 
+/// The way of transports that cannot add, on all of them.
+template <class C>
+static void sums_by_compare_and_swap() {
+  constexpr std::size_t n = 70;
+  constexpr int times = 5;
+  auto cells = shared_objects<C>(0, n);
+  std::vector<C> values(n);
+  std::iota(values.begin(), values.end(), C(1));
+  for (int i = 0; i < times; ++i)
+    far::detail::add_by_swaps(far::detail::here(), cells.rank(), cells.offset(), values.data(), n);
+  far::barrier();
+  for (C& value : values) value *= static_cast<C>(times * far::nprocs());
+  CHECK_EQ(far::get(cells, n), values);
+  release(cells);
+}
+FAR_TEST(by_compare_and_swap_of_double) { sums_by_compare_and_swap<double>(); }
+FAR_TEST(by_compare_and_swap_of_float) { sums_by_compare_and_swap<float>(); }
+FAR_TEST(by_fetch_and_add) { sums_by_compare_and_swap<std::uint32_t>(); }
+
 /// A float beside one that others accumulate to is another rank's to put.
 FAR_TEST(neighbours_are_left_alone) {
   auto cells = shared_objects<float>(0, 2 * far::nprocs());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <farside/core/error.hpp>
+#include <farside/detail/mutants.hpp>
 
 #include <array>
 #include <concepts>
@@ -128,7 +129,8 @@ class stride_levels {
     if (size_ != 0) {
       level& last = levels_[size_ - 1];
       if (next.far_stride == last.far_stride * last.count &&
-          next.local_stride == last.local_stride * last.count) {
+          (next.local_stride == last.local_stride * last.count ||
+           FARSIDE_MUTANT(strides_joined_too_soon))) {
         last.count *= next.count;
         return;
       }

@@ -8,9 +8,9 @@
 #include <farside/core/accumulate.hpp>
 #include <farside/core/context.hpp>
 #include <farside/core/future.hpp>
-#include <farside/detail/mutants.hpp>
 #include <farside/detail/shared_memory.hpp>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -123,7 +123,7 @@ void all_pieces(const Each& each) {
   if (c.link.coherent()) return copy_pieces<Form>(c, each);
   requests_in_flight requests;
   begin_pieces<Form>(c, requests, each);
-  if (!FARSIDE_MUTANT(pieces_not_awaited)) requests.wait();
+  requests.wait();
   Form::end(c);
 }
 
