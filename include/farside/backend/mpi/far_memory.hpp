@@ -52,15 +52,18 @@ class far_memory {
 
   template <component C>
   bool accumulates() const {
-    return !served_ && window_.accumulates();
+    return served_ ? messages_.accumulates() : window_.accumulates();
   }
   template <component C>
   void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
-    window_.accumulate(rank, offset, from, n);
+    served_ ? messages_.accumulate(rank, offset, from, n)
+            : window_.accumulate(rank, offset, from, n);
   }
   template <component C>
   request async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
-    return request(window_.async_accumulate(rank, offset, from, n));
+    if (!served_) return request(window_.async_accumulate(rank, offset, from, n));
+    messages_.accumulate(rank, offset, from, n);
+    return {};
   }
 
   template <atomic_op Op, atomic_word T>
