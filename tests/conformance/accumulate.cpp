@@ -58,6 +58,7 @@ void sums_are_exact() {
     auto random = far_test::common_random_engine(who);
     for (int round = 0; round < rounds; ++round) {
       std::size_t at = random() % length, n = random() % (length - at + 1);
+      if (round == 2) n = std::min<std::size_t>(n, 8);  // one by one
       T scale = round % 2 == 0 ? T(1) : small_value<T>(random);
       auto values = small_values<T>(random, n);
       add(expected, at, values, scale);
@@ -129,7 +130,7 @@ FAR_TEST(complex_scale_is_a_complex_product) {
 
 /// Every rank hammers the same few elements at the same time.
 FAR_TEST(one_element_under_fire) {
-  constexpr int times = 60;
+  constexpr int times = 30;
   auto cells = shared_objects<double>(0, 3);
   auto counters = shared_objects<std::int64_t>(0, 3);
   double one[3] = {1, 2, 4};
@@ -155,7 +156,7 @@ FAR_TEST(one_element_under_fire) {
 template <class C>
 static void sums_by_compare_and_swap() {
   constexpr std::size_t n = 70;
-  constexpr int times = 5;
+  constexpr int times = 2;
   auto cells = shared_objects<C>(0, n);
   std::vector<C> values(n);
   std::iota(values.begin(), values.end(), C(1));
@@ -190,7 +191,7 @@ FAR_TEST(neighbours_are_left_alone) {
 FAR_TEST(watched_sums_only_grow) {
   if (!far::detail::here().link.racy_get()) SKIP("this back end has no racy_get");
   auto cells = shared_objects<double>(0, 4);
-  constexpr int times = 100;
+  constexpr int times = 40;
   double step = 1.0 + 0x1p-20;  // bits in both halves of the word
   std::vector<double> steps(4, step), last(4);
   for (int i = 0; i < times; ++i) {
