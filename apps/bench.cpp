@@ -1,11 +1,14 @@
-// `farside bench core` and `farside bench containers`: the same measurement on each back end that
-// was built.
+// `farside bench core|containers|messages`: the same measurement on each back end that was built,
+// and, for messages, with each way of serving them.
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "plot.hpp"
 #include "run.hpp"
 #include "support.hpp"
 
@@ -14,20 +17,23 @@ namespace far::app {
 namespace {
 
 constexpr const char* usage =
-    R"(usage: farside bench core|containers [--backend smp|mpi|shmem|all] [-n N] [--json FILE] [options...]
+    R"(usage: farside bench core|containers|messages [--backend smp|mpi|shmem|all] [-n N]
+                     [--json FILE] [--svg FOLDER] [options...]
 
 Runs the benchmark programs bench_core_smp, bench_core_openmpi, bench_core_mpich and
 bench_core_shmem (or bench_containers_smp and so on), those that were built, and prints what each
-measures, beside its floor.
+measures, beside its floor. `messages` runs each several times: with messages served by polling and
+by a thread (FARSIDE_ATTENTION), and, for mpi, with each strategy (FARSIDE_MPI).
 
       --backend NAME   only these; all by default
   -n, --ranks N        how many ranks; 2 by default
       --json FILE      writes the measurements of all of them as one JSON list
+      --svg FOLDER     draws the figures of `messages`, and makes the folder if there is none
   Everything else goes to the benchmark programs.
 )";
 
 struct bench_options {
-  std::string backend = "all", json;
+  std::string backend = "all", json, svg;
   std::uint32_t ranks = 2;
   arguments rest;
 };
@@ -53,6 +59,8 @@ bench_options parse(const arguments& words) {
       result.ranks = parse_ranks(*ranks);
     else if (const std::string* file = value("--json"))
       result.json = *file;
+    else if (const std::string* folder = value("--svg"))
+      result.svg = *folder;
     else
       result.rest.push_back(word);
   }
@@ -74,10 +82,57 @@ arguments programs_of(const std::string& benchmark, const std::string& backend) 
   return names;
 }
 
+/// In which environments a benchmark's program runs, one after another.
+std::vector<variables> ways_of(const std::string& benchmark, const std::string& program) {
+  std::vector<variables> ways = {{}};
+  if (benchmark != "messages") return ways;
+  ways.push_back({{"FARSIDE_ATTENTION", "thread"}});
+  const bool openmpi = program.ends_with("_openmpi");
+  if (!openmpi && !program.ends_with("_mpich")) return ways;
+  for (const char* strategy : {"rma", "two_sided", "progress_thread", "progress_rank", "spawned"})
+    if (openmpi || strategy != std::string("spawned"))
+      ways.push_back({{"FARSIDE_MPI_SHARED", "0"}, {"FARSIDE_MPI", strategy}});
+  if (!openmpi) std::printf("MPICH's MPI_Comm_spawn does not work: without FARSIDE_MPI=spawned\n");
+  return ways;
+}
+
+/// Puts the environment of this process back to what it was: a job's settings stay in it.
+class kept_environment {
+ public:
+  explicit kept_environment(const variables& way) {
+    for (const auto& [name, value] : way) {
+      const char* before = std::getenv(name.c_str());
+      before_.push_back(
+          {name, before != nullptr ? std::optional<std::string>(before) : std::nullopt});
+    }
+  }
+  ~kept_environment() {
+    for (const auto& [name, value] : before_)
+      value ? setenv(name.c_str(), value->c_str(), 1) : unsetenv(name.c_str());
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::optional<std::string>>> before_;
+};
+
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+void draw(const std::vector<figure>& figures, const std::string& folder) {
+  for (const figure& one : figures) {
+    std::string path = folder + "/" + one.file_name();
+    std::ofstream file(path);
+    if (!(file << one.svg() << std::flush))
+      throw error(failure, "--svg " + folder + ": " + path + " could not be written");
+    std::printf("%s\n", path.c_str());
+  }
+}
+
 /// The inside of a JSON list, to be joined with others; nothing if the file holds no list.
 std::string elements_of(const std::string& path) {
-  std::ifstream file(path);
-  std::string text = trimmed(std::string(std::istreambuf_iterator<char>(file), {}));
+  std::string text = trimmed(contents_of(path));
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') return "";
   return trimmed(text.substr(1, text.size() - 2));
 }
@@ -90,9 +145,10 @@ int bench_command(const arguments& words) {
     std::fputs(usage, words.empty() ? stderr : stdout);
     return words.empty() ? usage_error : success;
   }
-  if (words[0] != "core" && words[0] != "containers")
+  const arguments known = {"core", "containers", "messages"};
+  if (std::find(known.begin(), known.end(), words[0]) == known.end())
     throw error(usage_error,
-                "there is no benchmark '" + words[0] + "'; there are: core, containers");
+                "there is no benchmark '" + words[0] + "'; there are: core, containers, messages");
   bench_options options = parse(words);
 
   arguments names = programs_of(words[0], options.backend), found;
@@ -110,23 +166,36 @@ int bench_command(const arguments& words) {
                                ": cannot write that file; check the folder and its rights");
   }
 
+  if (!options.svg.empty()) {
+    std::error_code problem;
+    std::filesystem::create_directories(options.svg, problem);
+    if (problem) throw error(failure, "--svg " + options.svg + ": " + problem.message());
+  }
+
   int worst = success;
   std::string joined;
-  for (const std::string& program : found) {
-    temporary_file measured("farside-bench");
-    run_options run;
-    run.ranks = options.ranks;
-    run.command = {program};
-    run.command.insert(run.command.end(), options.rest.begin(), options.rest.end());
-    if (json.is_open()) run.command.insert(run.command.end(), {"--json", measured.path});
-    std::fflush(stdout);
-    int status = run_job(std::move(run));
-    if (status != success) worst = status;
-    if (status == signal_base + 2 || status == signal_base + 15)
-      return status;  // the user has had enough
-    std::string part = json.is_open() ? elements_of(measured.path) : "";
-    if (!part.empty()) joined += (joined.empty() ? "" : ",\n") + part;
-  }
+  std::vector<figure> figures;
+  for (const std::string& program : found)
+    for (const variables& way : ways_of(words[0], program)) {
+      kept_environment until_next(way);
+      temporary_file measured("farside-bench"), points("farside-bench");
+      run_options run;
+      run.ranks = options.ranks;
+      run.environment = way;
+      run.command = {program};
+      run.command.insert(run.command.end(), options.rest.begin(), options.rest.end());
+      if (json.is_open()) run.command.insert(run.command.end(), {"--json", measured.path});
+      if (!options.svg.empty()) run.command.insert(run.command.end(), {"--points", points.path});
+      std::fflush(stdout);
+      int status = run_job(std::move(run));
+      if (status != success) worst = status;
+      if (status == signal_base + 2 || status == signal_base + 15)
+        return status;  // the user has had enough
+      std::string part = json.is_open() ? elements_of(measured.path) : "";
+      if (!part.empty()) joined += (joined.empty() ? "" : ",\n") + part;
+      add_points(figures, contents_of(points.path));
+    }
+  if (!options.svg.empty()) draw(figures, options.svg);
   if (json.is_open() && !(json << "[\n" << joined << "\n]\n" << std::flush))
     throw error(failure,
                 "--json " + options.json + ": could not be written to the end; is the disk full?");

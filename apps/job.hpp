@@ -53,6 +53,8 @@ struct job_state {
   pid_t launcher = 0;
   transport how = transport::smp;
   std::string program;  ///< path
+  /// Processes among options.ranks that serve the others, see add_servers().
+  std::uint32_t servers = 0;
   ledger book;
   int board_fd = -1;
   int segments_fd = -1;      ///< smp only
@@ -77,6 +79,11 @@ struct job_state {
 std::string path_of(pid_t owner, int fd);
 
 class relays;
+
+/// FARSIDE_MPI=progress_rank takes processes of each host from the ranks: so many more are started,
+/// as -n counts the ranks of the program. Returns how many. 0 under a batch system, where mpirun
+/// knows the hosts and we do not: there -n counts processes.
+std::uint32_t add_servers(run_options&);
 
 /// Start the processes. On an error they throw, and leave nothing running.
 void start_smp(job_state&, relays&);

@@ -1,5 +1,6 @@
 #include "report.hpp"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -26,6 +27,7 @@ int cause::status() const {
     case kind::vanished:
     case kind::absent:
     case kind::lost:
+    case kind::refused:
       return failure;
     default:
       return detail == 0 ? failure : detail;
@@ -41,7 +43,8 @@ static bool someone_counts_on(const job_state& job, std::size_t i) {
   if (job.options.threads) return false;
   for (std::size_t k = 0; k < job.options.ranks; ++k) {
     slot& other = (*job.book.board)[k];
-    if (k != i && other.state == rank_state::running && other.world == job.options.ranks)
+    if (k != i && other.state == rank_state::running &&
+        other.world == job.options.ranks - job.servers)
       return true;
   }
   return false;
@@ -54,6 +57,7 @@ std::optional<cause> judge(const job_state& job, std::size_t i) {
   slot& owner = (*job.book.board)[process];
   bool told = job.book.records[process].told;
   rank_state state = rank.state;
+  if (state == rank_state::refused && !told) return cause{kind::refused, i, 0};
   if (!owner.reaped.load(std::memory_order_acquire)) {
     if (state == rank_state::failed && !told) return cause{kind::failed, i, 0};
     if (job.book.records[process].lost && !told) return cause{kind::lost, i, 0};
@@ -61,6 +65,7 @@ std::optional<cause> judge(const job_state& job, std::size_t i) {
   }
   if (told) return std::nullopt;
   state = rank.state;  // may have changed between the first look and its end
+  if (state == rank_state::refused) return cause{kind::refused, i, 0};
   int status = static_cast<int>(owner.wait_status.load());
   bool spoke = state == rank_state::failed || (state != rank_state::finished && rank.message_ready);
   if (WIFSIGNALED(status)) {
@@ -100,10 +105,16 @@ static std::uint32_t pid_in(const job_state& job, std::size_t i) {
   return own ? own : job.book.records[process_of(job, i)].pid.load();
 }
 
+/// Servers have the numbers after the last rank.
+static bool serves(const job_state& job, std::size_t i) {
+  slot& it = (*job.book.board)[i];
+  return it.state != rank_state::unborn && it.world != 0 && it.rank >= it.world;
+}
+
 static std::string name_of_rank(const job_state& job, std::size_t i) {
   std::uint32_t pid = pid_in(job, i);
   std::string host = job.remote.host_of(i);
-  return "rank " + std::to_string(rank_in(job, i)) +
+  return (serves(job, i) ? "progress rank " : "rank ") + std::to_string(rank_in(job, i)) +
          (pid ? " (pid " + std::to_string(pid) + (host.empty() ? ")" : " on " + host + ")") : "");
 }
 
@@ -125,6 +136,21 @@ static std::string early_leaver(const job_state& job) {
   return "";
 }
 
+/// FARSIDE_MPI=spawned: mpirun has started the servers, and no supervisor of ours watches them.
+static std::string dead_server(int status) {
+  const char* strategy = getenv("FARSIDE_MPI");
+  if (!strategy || strcmp(strategy, "spawned") != 0 || status <= signal_base) return "";
+  return ", as it does when a server of FARSIDE_MPI=spawned is killed by signal " +
+         signal_name(status - signal_base);
+}
+
+std::string announce(const job_state& job, const cause& why, const std::string& consequence) {
+  if (why.what == cause::kind::refused) return words_of((*job.book.board)[why.slot]) + "\n";
+  std::string text = why.what == cause::kind::timeout ? "" : describe(job, why);
+  if (!consequence.empty()) text += (text.empty() ? "" : "; ") + consequence;
+  return text.empty() ? "" : "farside run: " + text + "\n";
+}
+
 std::string describe(const job_state& job, const cause& why) {
   using kind = cause::kind;
   std::string rank = name_of_rank(job, why.slot);
@@ -142,6 +168,7 @@ std::string describe(const job_state& job, const cause& why) {
     case kind::lost:
       return rank + " is lost: its host does not answer, or its supervisor there was killed";
     case kind::failed:
+    case kind::refused:
       return rank + " failed: " + words_of((*job.book.board)[why.slot]);
     case kind::timeout:
       return "the job was not done after " + human_time(job.options.timeout) + " (--timeout)";
@@ -149,7 +176,7 @@ std::string describe(const job_state& job, const cause& why) {
       return "received signal " + signal_name(why.detail);
     case kind::starter:
       return job.starter_name + " ended with status " + std::to_string(why.detail) +
-             early_leaver(job) +
+             early_leaver(job) + dead_server(why.detail) +
              (job.options.verbose || !job.one_host || job.how == transport::mpich
                   ? ""
                   : "; --verbose shows its own messages");
@@ -168,6 +195,7 @@ const char* state_name(rank_state state, bool reaped) {
     case rank_state::finished:
       return reaped ? "ended" : "finished";
     case rank_state::failed:
+    case rank_state::refused:
       return reaped ? "ended" : "failed";
   }
   return "?";
@@ -178,7 +206,8 @@ std::string compare_collectives(const job_state& job) {
   std::map<std::uint64_t, std::vector<std::size_t>> ranks_at;
   for (std::size_t i = 0; i < job.options.ranks; ++i) {
     slot& rank = (*job.book.board)[i];
-    if (rank.state == rank_state::running) ranks_at[rank.collectives].push_back(rank_in(job, i));
+    if (rank.state == rank_state::running && !serves(job, i))
+      ranks_at[rank.collectives].push_back(rank_in(job, i));
   }
   if (ranks_at.size() < 2) return "";
   std::string text = "  The ranks have not entered the same number of collectives:\n";
@@ -195,8 +224,9 @@ std::string compare_collectives(const job_state& job) {
 }  // namespace
 
 std::string waiting_report(const job_state& job, double age) {
-  std::string text = "farside run: " + counted(job.options.ranks, "rank") + ", " + human_time(age) +
-                     " after the start\n";
+  std::string text = "farside run: " + counted(job.options.ranks - job.servers, "rank") +
+                     (job.servers ? " and " + counted(job.servers, "progress rank") : "") + ", " +
+                     human_time(age) + " after the start\n";
   table lines;
   lines.row({"rank", "pid", "state", "waits for", "on rank", "for", "collectives"});
   for (std::size_t i = 0; i < job.options.ranks; ++i) {
@@ -204,7 +234,7 @@ std::string waiting_report(const job_state& job, double age) {
     bool running = rank.state == rank_state::running;
     bool reaped = (*job.book.board)[process_of(job, i)].reaped;
     auto [what, on] = rank.waits.load();
-    bool known = what <= far::job::waiting::ending;
+    bool known = what <= far::job::waiting::requests;
     std::uint64_t since = rank.waits_since, now = far::job::monotonic_ns();
     bool waits = running && known && !reaped && what != far::job::waiting::nothing;
     lines.row(

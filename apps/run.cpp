@@ -150,6 +150,8 @@ int run_job(run_options options) {
   open_standard_streams();
   set_up_environment(job.options.environment);
   if (job.how == transport::sim) return run_simulated(job.options, job.program);
+  if (job.how != transport::smp && job.how != transport::shmem)
+    job.servers = add_servers(job.options);
   clean_up at_end{job};
   make_board(job);
   if (job.options.verbose && !job.supervised())

@@ -151,9 +151,14 @@ void size_symmetric_heap(const job_state& job, arguments& exported) {
   }
 }
 
+std::string why_so_many(const job_state& job) {
+  if (job.servers == 0) return "as asked";
+  return "as asked, and " + counted(job.servers, "progress rank") + " (FARSIDE_MPI=progress_rank)";
+}
+
 void add_openmpi(const job_state& job, command_line& line, arguments exported) {
   const run_options& options = job.options;
-  line.add({"-n", std::to_string(options.ranks)}, "as asked");
+  line.add({"-n", std::to_string(options.ranks)}, why_so_many(job));
   if (geteuid() == 0)
     line.add({"--allow-run-as-root"}, "you are root, which Open MPI refuses otherwise");
   line.add({"--oversubscribe"}, "more ranks than cores are allowed");
@@ -190,7 +195,7 @@ void add_openmpi(const job_state& job, command_line& line, arguments exported) {
 }
 
 void add_mpich(const job_state& job, command_line& line) {
-  line.add({"-n", std::to_string(job.options.ranks)}, "as asked");
+  line.add({"-n", std::to_string(job.options.ranks)}, why_so_many(job));
   if (!job.options.hosts.empty())
     line.add({"-hosts", list_of(job.options.hosts)}, "--hosts, and how many ranks go to each");
   if (!job.options.agent.empty())
@@ -242,7 +247,34 @@ void add_supervisor(job_state& job, relays& lines, command_line& line) {
   line.add(program, "the program");
 }
 
+std::uint32_t number_in(const char* variable, std::uint32_t otherwise) {
+  const char* value = getenv(variable);
+  auto number = parse_number(value ? value : "");
+  return number ? static_cast<std::uint32_t>(std::min<std::uint64_t>(*number, most_ranks))
+                : otherwise;
+}
+
 }  // namespace
+
+std::uint32_t add_servers(run_options& options) {
+  const char* strategy = getenv("FARSIDE_MPI");
+  if (!strategy || std::strcmp(strategy, "progress_rank") != 0) return 0;
+  std::uint32_t of_a_host = number_in("FARSIDE_MPI_PROGRESS_RANKS", 1), added = 0;
+  // Servers of `ranks` ranks on one host, which for tests may be taken for several nodes.
+  std::uint32_t node = number_in("FARSIDE_MPI_NODE_RANKS", 0);
+  auto servers_of = [&](std::uint32_t ranks) {
+    std::uint32_t left = node > of_a_host ? node - of_a_host : ranks;  // ranks of a node
+    return (ranks + left - 1) / left * of_a_host;
+  };
+  if (options.hosts.empty() && one_host(options)) added = servers_of(options.ranks);
+  for (host& h : options.hosts) {
+    std::uint32_t servers = servers_of(h.ranks);
+    h.ranks += servers;
+    added += servers;
+  }
+  options.ranks += added;
+  return added;
+}
 
 void start_mpi(job_state& job, relays& lines) {
   command_line line;

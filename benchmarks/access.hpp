@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #if defined(FARSIDE_USE_SHMEM)
@@ -96,7 +97,8 @@ class by_cpu {
 };
 
 #if defined(FARSIDE_USE_MPI)
-/// By the calls of MPI on the library's own window.
+/// By the one-sided calls of MPI: on the library's own window, or, where it sends messages instead
+/// (docs/strategies.md), on one that is made for it. Collective to make, and to end the last copy.
 class by_calls {
  public:
   struct place {
@@ -104,10 +106,17 @@ class by_calls {
     MPI_Aint offset;
   };
 
-  by_calls() : window_(*detail::here().link.raw_window()), win_(window_.raw_window()) {}
+  by_calls() : window_(detail::here().link.raw_window()) {
+    if (window_ != nullptr)
+      win_ = window_->raw_window();
+    else
+      make_own();
+  }
 
   place at(ptr<word> p) const {
-    return {static_cast<int>(p.rank()), window_.raw_place(p.rank(), p.offset())};
+    auto offset = window_ != nullptr ? window_->raw_place(p.rank(), p.offset())
+                                     : static_cast<MPI_Aint>(p.offset() % own_places);
+    return {static_cast<int>(p.rank()), offset};
   }
   static place after(place p, word zero) {
     return {p.rank, p.offset + static_cast<MPI_Aint>(zero)};
@@ -154,13 +163,29 @@ class by_calls {
   void barrier() {
     MPI_Win_flush_all(win_);
     MPI_Win_sync(win_);
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(detail::here().link.communicator());
     MPI_Win_sync(win_);
   }
 
  private:
-  const detail::mpi_backend::window& window_;
+  static constexpr std::size_t own_places = std::size_t{8} << 20, longest = std::size_t{4} << 20;
+
+  void make_own() {
+    void* memory = nullptr;
+    MPI_Win_allocate(own_places + longest, 1, MPI_INFO_NULL, detail::here().link.communicator(),
+                     &memory, &win_);
+    std::memset(memory, 0, own_places + longest);
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, win_);
+    own_ = std::shared_ptr<void>(memory, [win = win_](void*) mutable {
+      MPI_Win_unlock_all(win);
+      MPI_Win_free(&win);
+    });
+    barrier();
+  }
+
+  const detail::mpi_backend::window* window_;
   MPI_Win win_;
+  std::shared_ptr<void> own_;
 };
 #endif
 

@@ -307,11 +307,11 @@ void run(suite& s) {
 #if defined(FARSIDE_USE_SHMEM)
   shared = false;  // with one rank all memory is its own, but the calls are OpenSHMEM's
 #elif defined(FARSIDE_USE_MPI)
-  shared = detail::here().link.raw_window() == nullptr;
+  shared = detail::here().link.coherent();
 #endif
   if (!shared) {
 #if defined(FARSIDE_USE_MPI) || defined(FARSIDE_USE_SHMEM)
-    s.say("floor: the raw calls of MPI or OpenSHMEM");
+    s.say("floor: the raw one-sided calls of MPI or OpenSHMEM");
     core_benchmark(s, by_calls()).run();
 #endif
     return;

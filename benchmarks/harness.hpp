@@ -72,18 +72,25 @@ struct measure {
 inline measure time_of_one() { return {"ns", 0}; }
 inline measure bandwidth(std::size_t bytes) { return {"GB/s", static_cast<double>(bytes)}; }
 
+/// Where a measurement goes in a figure.
+struct point {
+  std::string figure, x_label, series;
+  double x;
+};
+
 /// One line of the table and one object of the JSON list; floor 0 means that there is none.
 struct record {
   std::string name;
   std::string unit;
   double median, spread, floor;
+  std::optional<point> drawn{};
   double ratio() const { return median / floor; }
 };
 
 struct options {
   int reps = 15;
   double slice = 3e6;  ///< nanoseconds
-  std::string json, filter;
+  std::string json, points, filter;
 };
 
 /// Measures, prints and remembers. Made alike on all ranks; all calls are collective.
@@ -117,12 +124,13 @@ class suite {
 
   /// For what has no floor.
   template <class Ours>
-  void measure_alone(const std::string& name, measure what, Ours ours) {
+  void measure_alone(const std::string& name, measure what, Ours ours,
+                     std::optional<point> drawn = {}) {
     if (!wants(name)) return;
     std::size_t count = calibrate(ours);
     std::vector<double> times;
     for (int i = 0; i < options_.reps; ++i) times.push_back(what.value(slice(ours, count)));
-    add({name, what.unit, at(times, 0.5), spread(times), 0});
+    add({name, what.unit, at(times, 0.5), spread(times), 0, std::move(drawn)});
   }
 
   const std::vector<record>& records() const { return records_; }
@@ -229,15 +237,41 @@ inline void write_json(std::ostream& out, const std::vector<record>& records) {
   out << "\n]\n";
 }
 
-inline std::string backend_name() {
+/// What `farside bench` draws: a line of figure, label of x, series, unit, x and median
+/// each, tabs between.
+inline void write_points(std::ostream& out, const std::vector<record>& records) {
+  for (const record& r : records)
+    if (r.drawn)
+      out << r.drawn->figure << '\t' << r.drawn->x_label << '\t' << r.drawn->series << '\t'
+          << r.unit << '\t' << r.drawn->x << '\t' << r.median << '\n';
+}
+
+/// The first part of backend_name(): what carries it.
+inline std::string transport_name() {
   std::string_view note = FARSIDE_BACKEND_NOTE;
   if (note.starts_with("mpi ")) note.remove_prefix(4);
   if (note.starts_with("shmem")) note = "shmem";
-  std::string result(note);
+  return std::string(note);
+}
+
+/// How ranks reach each other's memory.
+inline std::string strategy_name() {
+  if (detail::here().link.coherent()) return "shared memory";
+#if defined(FARSIDE_USE_MPI)
+  return detail::setting("FARSIDE_MPI").value_or("rma");
+#else
+  return "calls of " + transport_name();
+#endif
+}
+
+inline std::string backend_name() {
+  std::string result = transport_name();
 #if defined(FARSIDE_USE_MPI)
   if (!detail::here().link.coherent())
-    result += detail::switch_setting("FARSIDE_MPI_STRICT", false) ? "-strict" : "-rma";
+    result +=
+        detail::switch_setting("FARSIDE_MPI_STRICT", false) ? "-strict" : "-" + strategy_name();
 #endif
+  if (detail::here().attends == attention::thread) result += "-attentive";
   if (detail::setting(job::threads_variable)) result += "-threads";
   if (FARSIDE_CHECKED) result += "-checked";
   return result;
@@ -250,6 +284,7 @@ inline constexpr const char* options_text = R"(
   --reps N             how many slices of each measurement; 15 by default
   --filter TEXT        only measurements whose name contains TEXT
   --json FILE          also writes the figures as a JSON list
+  --points FILE        writes what belongs into a plot, for `farside bench`
   --help               prints this
 
 ours and floor alternate in slices of 3 ms; figures are medians over the slices, of the slowest
@@ -291,6 +326,8 @@ inline options parse(int argc, char** argv) {
       result.filter = needed("get");
     } else if (word == "--json") {
       result.json = needed("figures.json");
+    } else if (word == "--points") {
+      result.points = needed("points.tsv");
     } else {
       throw wrong_option{std::string(argv[i]) +
                          ": there is no such option; --help lists those there are"};
@@ -315,18 +352,18 @@ int main(int argc, char** argv, const char* purpose, Body body) {
       return 0;
     }
   options chosen;
-  std::ofstream json;
+  std::ofstream json, points;
   try {
     chosen = parse(argc, argv);
-    bool good = true;
-    if (!chosen.json.empty()) {
-      if (speaks)
-        json.open(chosen.json), good = json.is_open();  // now, not after minutes of measuring
-      good = broadcast(good, 0);
-    }
-    if (!good)
-      throw wrong_option{"--json " + chosen.json +
-                         ": that file cannot be written; check the folder and its rights"};
+    auto open = [&](std::ofstream& file, const char* option, const std::string& path) {
+      if (path.empty()) return;
+      if (speaks) file.open(path);  // now, not after minutes of measuring
+      if (!broadcast(!speaks || file.is_open(), 0))
+        throw wrong_option{option + (" " + path) +
+                           ": that file cannot be written; check the folder and its rights"};
+    };
+    open(json, "--json", chosen.json);
+    open(points, "--points", chosen.points);
   } catch (const wrong_option& problem) {
     if (speaks) std::fprintf(stderr, "%s: %s\n", program.c_str(), problem.text.c_str());
     return 2;
@@ -344,16 +381,23 @@ int main(int argc, char** argv, const char* purpose, Body body) {
                    program.c_str(), chosen.filter.c_str());
     return 2;
   }
+  int status = 0;
+  auto close = [&](std::ofstream& file, const char* option, const std::string& path) {
+    file.close();
+    if (file) return;
+    std::fprintf(stderr, "%s: %s %s: could not be written to the end; is the disk full?\n",
+                 program.c_str(), option, path.c_str());
+    status = 1;
+  };
   if (json.is_open()) {
     write_json(json, measurements.records());
-    json.close();
-    if (!json) {
-      std::fprintf(stderr, "%s: --json %s: could not be written to the end; is the disk full?\n",
-                   program.c_str(), chosen.json.c_str());
-      return 1;
-    }
+    close(json, "--json", chosen.json);
   }
-  return 0;
+  if (points.is_open()) {
+    write_points(points, measurements.records());
+    close(points, "--points", chosen.points);
+  }
+  return status;
 }
 
 }  // namespace far::bench

@@ -1,12 +1,17 @@
 # farside_program() builds a program once per flavour; farside_rank_test() runs it on many ranks.
 include_guard(GLOBAL)
 
-# farside_program(NAME name SOURCES source... [FLAVOURS flavour...] [INSTALL])
+# farside_program(NAME name SOURCES source... [FLAVOURS flavour...] [CLANG flavour...] [INSTALL])
 #
 # Builds <name>_<flavour> for each flavour given that this build has; with none given, for smp,
-# openmpi, mpich and shmem. INSTALL: the main ones go to libexec/farside, where `farside` looks.
+# openmpi, mpich and shmem. CLANG: those that the second compiler, if there is one, compiles as well as it
+# does its own flavours. INSTALL: the main ones go to libexec/farside, where `farside` looks.
 function(farside_program)
-  cmake_parse_arguments(arg "INSTALL" "NAME" "SOURCES;FLAVOURS" ${ARGN})
+  cmake_parse_arguments(arg "INSTALL" "NAME" "SOURCES;FLAVOURS;CLANG" ${ARGN})
+  set(by_clang ${farside_clang_flavours})
+  if(FARSIDE_CLANG_CXX AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND by_clang ${arg_CLANG})
+  endif()
   if(NOT arg_FLAVOURS)
     set(arg_FLAVOURS ${farside_main_flavours})
   endif()
@@ -17,7 +22,7 @@ function(farside_program)
     set(target ${arg_NAME}_${flavour})
     add_executable(${target} ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE farside_flavour_${flavour})
-    if(flavour IN_LIST farside_clang_flavours)
+    if(flavour IN_LIST by_clang)
       set(instead "${PROJECT_SOURCE_DIR}/cmake/compile_with;${FARSIDE_CLANG_CXX}")
       set_target_properties(${target} PROPERTIES
                             CXX_COMPILER_LAUNCHER "${instead};${CCACHE_PROGRAM};--"
@@ -30,13 +35,16 @@ function(farside_program)
 endfunction()
 
 # How each test flavour runs: the flavour it is built as, and the rank counts of the quick matrix.
-# The full matrix is 1 2 3 4 7 for all of them.
+# The full matrix is 1 2 3 4 7 for all of them but the strategies.
 set(farside_full_ranks 1 2 3 4 7)
 set(farside_quick_ranks 2 3)
 foreach(flavour smp smp-threads smp-checked)
   set(farside_quick_ranks_${flavour} 1 2 3 4 7)
 endforeach()
 set(farside_built_as_smp-threads smp)
+foreach(built smp openmpi mpich shmem smp-tsan)
+  set(farside_built_as_${built}-attentive ${built})
+endforeach()
 set(farside_built_as_openmpi-rma openmpi)
 set(farside_built_as_mpich-rma mpich)
 set(farside_built_as_openmpi-strict openmpi)
@@ -44,9 +52,21 @@ set(farside_built_as_mpich-strict mpich)
 foreach(flavour openmpi-strict mpich-strict)
   set(farside_quick_ranks_${flavour} 2)
 endforeach()
+# Strategies of the mpi back end (docs/strategies.md). Debian's MPICH cannot spawn.
+set(farside_strategy_flavours "")
+foreach(strategy two_sided progress_thread progress_rank spawned)
+  foreach(mpi openmpi mpich)
+    if(NOT "${mpi}-${strategy}" STREQUAL "mpich-spawned")
+      list(APPEND farside_strategy_flavours ${mpi}-${strategy})
+      set(farside_built_as_${mpi}-${strategy} ${mpi})
+      set(farside_quick_ranks_${mpi}-${strategy} 2)
+      set(farside_full_ranks_${mpi}-${strategy} 2 3 4)
+    endif()
+  endforeach()
+endforeach()
 set(farside_all_test_flavours
-    smp smp-threads openmpi openmpi-rma openmpi-strict mpich mpich-rma mpich-strict shmem sim
-    smp-asan smp-tsan smp-checked smp-clang)
+    smp smp-threads openmpi openmpi-rma openmpi-strict mpich mpich-rma mpich-strict
+    ${farside_strategy_flavours} shmem sim smp-asan smp-tsan smp-checked smp-clang)
 
 # farside_rank_test(SUITE suite PROGRAM name
 #                   [FLAVOURS test flavour...] [RANKS n...] [ARGS arg...] [TIMEOUT seconds])
@@ -71,7 +91,7 @@ function(farside_rank_test)
       continue()
     endif()
     set(options "")
-    if(flavour MATCHES "^smp-(threads|tsan)$")
+    if(flavour MATCHES "^smp-(threads|tsan)")
       set(options --threads)
     endif()
     set(environment "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=halt_on_error=1")
@@ -79,10 +99,15 @@ function(farside_rank_test)
       list(APPEND environment FARSIDE_MPI_SHARED=0)
     elseif(flavour MATCHES "-strict$")
       list(APPEND environment FARSIDE_MPI_STRICT=1)
+    elseif(flavour MATCHES "-attentive$")
+      list(APPEND environment FARSIDE_ATTENTION=thread)
     endif()
 
     set(quick ${farside_quick_ranks})
     set(full ${farside_full_ranks})
+    if(DEFINED farside_full_ranks_${flavour})
+      set(full ${farside_full_ranks_${flavour}})
+    endif()
     if(DEFINED farside_quick_ranks_${flavour})
       set(quick ${farside_quick_ranks_${flavour}})
     endif()
@@ -100,13 +125,33 @@ function(farside_rank_test)
       if(ranks EQUAL 2)
         set(leaks 1)
       endif()
+      set(how ${environment})
+      if(flavour IN_LIST farside_strategy_flavours)
+        farside_strategy_environment(strategy ${flavour} ${ranks})
+        list(APPEND how ${strategy})
+      endif()
       farside_test_properties(${test} PROCESSORS ${ranks} TIMEOUT ${arg_TIMEOUT}
-                              ENVIRONMENT ${environment} ASAN_OPTIONS=detect_leaks=${leaks})
+                              ENVIRONMENT ${how} ASAN_OPTIONS=detect_leaks=${leaks})
       if(NOT ranks IN_LIST quick)
         set_tests_properties(${test} PROPERTIES LABELS full)
       endif()
     endforeach()
   endforeach()
+endfunction()
+
+# farside_strategy_environment(<variable> <flavour> <ranks>): 3 ranks run as if on two nodes, 2 on
+# the first and 1 on the second, so that both ways are taken, shared memory and messages; all others
+# send messages only.
+function(farside_strategy_environment variable flavour ranks)
+  string(REGEX REPLACE "^[a-z]+-" "" strategy ${flavour})
+  set(how FARSIDE_MPI_SHARED=0)
+  if(ranks EQUAL 3)
+    set(how FARSIDE_MPI_NODE_RANKS=2)
+    if(strategy STREQUAL "progress_rank")
+      set(how FARSIDE_MPI_NODE_RANKS=3)  # and one that serves
+    endif()
+  endif()
+  set(${variable} FARSIDE_MPI=${strategy} ${how} PARENT_SCOPE)
 endfunction()
 
 # farside_test_properties(<test> [PROCESSORS n] [TIMEOUT seconds] [ENVIRONMENT NAME=value...])

@@ -1,5 +1,6 @@
-// Everything of the core. Its parts can be included on their own; containers and algorithms have
-// headers of their own: <farside/containers/hash_map.hpp> and so on.
+// Far memory, whole: all of the core but messages (<farside/core/rpc.hpp>). Its parts can be
+// included on their own; containers and algorithms have headers of their own:
+// <farside/containers/hash_map.hpp> and so on.
 #pragma once
 
 #include <farside/core/accumulate.hpp>

@@ -184,6 +184,22 @@ for flavour in "${flavours[@]}"; do
   done
 done
 
+# --- and by every strategy of the mpi back end ---------------------------------------------------------
+for flavour in "${flavours[@]}"; do
+  [ "$flavour" != shmem ] || continue
+  for strategy in two_sided progress_thread progress_rank spawned; do
+    run "$hosts" run -n 4 -e FARSIDE_MPI=$strategy --timeout 100 "$programs/conformance_$flavour" rma. \
+      atomics.every_operation_uint64 litmus.a_put_after_a_get_is_later
+    if [ "$flavour-$strategy" = mpich-spawned ]; then
+      check "$flavour: $strategy says that it cannot be" "$status" 'MPICH 4.0 cannot spawn. Use FARSIDE_MPI=progress_rank'
+      [ "$status" != 0 ] || fail "$flavour: $strategy cannot be, and ends with 0"
+    else
+      check "$flavour: $strategy on 4 hosts" 0 'passed, 0 failed'
+    fi
+  done
+  hosts_are_clean "$flavour: the servers left nothing"
+done
+
 # --- a rank on another host dies ------------------------------------------------------------------
 # dies FLAVOUR HOW STATUS PATTERN
 dies() {

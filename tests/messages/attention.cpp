@@ -1,5 +1,5 @@
-// Who serves: with FARSIDE_ATTENTION=thread a rank that computes does, too, and several threads of
-// a rank may send.
+// Who serves: with FARSIDE_ATTENTION=thread, which these tests need, a rank that computes does,
+// too, and several threads of a rank may send.
 #include "rank_state.hpp"
 
 #include <farside/algorithms/visit.hpp>
@@ -24,16 +24,8 @@ bool compute_until(Ready ready) {
 
 }  // namespace
 
-FAR_TEST(progress_serves) {
-  on_each_rank<std::atomic<int>> seen;
-  far::rpc_ff(next_rank(), [](far::ptr<std::atomic<int>*> at) { ++of(at); }, seen.at(next_rank()));
-  while (*seen == 0) far::progress();
-  CHECK_EQ(seen->load(), 1);
-  far::barrier();
-}
-
 FAR_TEST(a_rank_that_computes_serves) {
-  if (!by_thread()) SKIP("needs FARSIDE_ATTENTION=thread");
+  CHECK(by_thread());
   on_each_rank<std::atomic<int>> seen;
   far::rank_t busy = far::nprocs() - 1;
   int each = 50, all = each * static_cast<int>(far::nprocs());
@@ -49,32 +41,9 @@ FAR_TEST(a_rank_that_computes_serves) {
   far::barrier();
 }
 
-FAR_TEST(handlers_run_one_at_a_time) {
-  struct room {
-    std::atomic<int> inside{0};
-    int handled = 0, together = 0;  // no atomics: handlers are ordered with each other
-  };
-  on_each_rank<room> rooms;
-  int n = scaled(400);
-  auto enter = [](far::ptr<room*> at) {
-    room& r = of(at);
-    r.together += r.inside.fetch_add(1) != 0;
-    far::progress();  // does not run another one
-    ++r.handled;
-    r.inside.fetch_sub(1);
-  };
-  for (int i = 0; i < n; ++i) {
-    auto to = static_cast<far::rank_t>(i) % far::nprocs();
-    far::rpc_ff(to, enter, rooms.at(to));
-  }
-  far::quiesce();
-  CHECK_EQ(rooms->together, 0);
-  CHECK_EQ(far::all_reduce(rooms->handled), n * static_cast<int>(far::nprocs()));
-}
-
 FAR_TEST(threads_of_a_rank_send) {
-  if (!by_thread()) SKIP("needs FARSIDE_ATTENTION=thread");
-  if (far::detail::process_context.load() == nullptr) SKIP("ranks are threads themselves");
+  CHECK(by_thread());
+  const bool process = far::detail::process_context.load() != nullptr;  // or ranks are threads
   on_each_rank<std::atomic<long>> sums;
   far::visits visits({.batch_bytes = 200});
   long n = 200;
@@ -89,24 +58,10 @@ FAR_TEST(threads_of_a_rank_send) {
     }
   };
   std::vector<std::thread> threads;
-  for (int t = 0; t < 3; ++t) threads.emplace_back(work);
+  for (int t = 0; t < (process ? 3 : 0); ++t) threads.emplace_back(work);
+  if (!process) work(), work(), work();
   for (auto& thread : threads) thread.join();
   far::quiesce();
   CHECK_EQ(wrong.load(), 0);
   CHECK_EQ(far::all_reduce(sums->load()), 3 * n * 1001L * far::nprocs());
-}
-
-FAR_TEST(round_trips) {
-  far::rank_t to = next_rank();
-  far::rpc(to, [](long x) { return x; }, 1L).get();
-  far::barrier();
-  auto begin = std::chrono::steady_clock::now();
-  int n = 100;
-  long sum = 0;
-  for (int i = 0; i < n; ++i) sum += far::rpc(to, [](long x) { return x; }, 1L).get();
-  auto time = std::chrono::steady_clock::now() - begin;
-  far::barrier();
-  CHECK_EQ(sum, n);
-  far_test::note(std::chrono::duration<double, std::micro>(time).count() / n,
-                 " us for an rpc, all ranks calling their next one");
 }

@@ -58,7 +58,6 @@ void check(Work work, cost at_sender, cost at_target) {
 
 FAR_TEST(costs_of_messages) {
   if (far::nprocs() == 1) SKIP("needs another rank");
-  if (far::detail::here().attends == far::attention::thread) SKIP("a thread serves at any time");
   far::stats::enable();
   if (far::rank() == 0) far::rpc(far::nprocs() - 1, [] {}).get();  // makes the ring and a slot
   far::quiesce();
@@ -87,7 +86,6 @@ FAR_TEST(costs_of_messages) {
 
 FAR_TEST(costs_of_visits) {
   if (far::nprocs() == 1) SKIP("needs another rank");
-  if (far::detail::here().attends == far::attention::thread) SKIP("a thread serves at any time");
   far::stats::enable();
   far::visits visits;
   if (far::rank() == 0) far::rpc(far::nprocs() - 1, [] {}).get();

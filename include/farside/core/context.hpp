@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -50,7 +51,8 @@ struct context;
 /// What serves the messages of a rank (detail/messages/post_office.hpp).
 struct message_service {
   virtual ~message_service() = default;
-  virtual void serve() = 0;                 ///< does what can be done now; waits for no rank
+  /// Does what can be done now, and waits for no rank; whether that was anything.
+  virtual bool serve() = 0;
   virtual bool inside_handler() const = 0;  ///< is the calling thread in a handler?
   virtual void finish() = 0;                ///< collective: all messages are done
   virtual void stop() = 0;                  ///< ends its thread, if it has one
@@ -82,10 +84,21 @@ struct context {
   attention attends = attention::poll;
   std::unique_ptr<message_service> messages_owner;
   std::atomic<message_service*> messages{nullptr};  ///< null in programs that send none
+  bool crowded = false;  ///< more ranks than cores: who waits yields at once
   bool ended = false;
-  bool bereaved = false;  ///< fails only because another rank has died: not the first cause
+  bool bereaved = false;  ///< see mourns()
 
-  void progress();
+  /// Whether this rank fails only because another one has died: then it is not the first cause.
+  bool mourns() {
+    if (!bereaved && link.lost_rank() >= 0) {
+      bereaved = true;
+      slot->bereaved.store(1);
+    }
+    return bereaved;
+  }
+
+  /// Whether a message was served.
+  bool progress();
 
   /// Who serves messages, if this program sends any.
   message_service* service() {
@@ -96,8 +109,12 @@ struct context {
   }
   [[gnu::cold]] message_service* start_service();
 
-  /// One round of a wait loop: progress, yield, and an error once a rank has died.
-  void wait_round();
+  /// One round of a wait loop: progress, yield, and an error once a rank has died. Whether a
+  /// message was served.
+  bool wait_round();
+  /// The same where what is awaited comes soon: the first rounds do not yield, if ranks have cores
+  /// of their own. `rounds` counts them, from 0.
+  bool wait_round(unsigned& rounds);
   /// The same without the progress of what this rank has begun: runs no continuations.
   void quiet_wait_round();
 };
@@ -362,6 +379,7 @@ context::context(thread_level level, const Start&... start)
     raise("a segment of ", size, " bytes is too large: far pointers address ", max_segment,
           " bytes a rank.");
   waits_in_calls = !link.async_progress();
+  crowded = nprocs > std::thread::hardware_concurrency();
   far_heap = remote_heap(first, size);
   heap = local_heap(far_heap.split().begin(), far_heap.split().begin());
 }
@@ -375,19 +393,21 @@ inline message_service* context::start_service() {
   return messages.load(std::memory_order_relaxed);
 }
 
-inline void context::progress() {
+inline bool context::progress() {
   link.progress();
-  if (message_service* post = service()) post->serve();
+  message_service* post = service();
+  bool served = post != nullptr && post->serve();
   std::vector<std::shared_ptr<pending>> now;
   {
     std::lock_guard lock(mutex);
-    if (in_flight.empty()) return;
+    if (in_flight.empty()) return served;
     now.swap(in_flight);
   }
   std::erase_if(now, [](auto& p) { return p->poll(); });  // may add to in_flight
   std::lock_guard lock(mutex);
   if (FARSIDE_MUTANT(progress_forgets_new_work)) in_flight.clear();
   in_flight.insert(in_flight.end(), now.begin(), now.end());
+  return served;
 }
 
 /// Checked builds: a handler of a message may not wait.
@@ -404,19 +424,28 @@ inline void check_may_wait(context& c) {
   }
 }
 
-inline void context::wait_round() {
+inline bool context::wait_round() {
   check_may_wait(*this);
-  progress();
+  bool served = progress();
   quiet_wait_round();
+  return served;
+}
+
+inline bool context::wait_round(unsigned& rounds) {
+  constexpr unsigned eager = 50;
+  if (crowded || rounds >= eager) return wait_round();
+  check_may_wait(*this);
+  ++rounds;
+  return progress();
 }
 
 inline void context::quiet_wait_round() {
   link.pause();
   if (auto lost = link.lost_rank(); lost >= 0) [[unlikely]] {
-    bereaved = true;
-    slot->bereaved.store(1);
+    mourns();
+    const char* kind = lost < link.nprocs() ? "rank " : "progress rank ";
     raise<rank_failure>("rank ", link.rank(), " waits for ",
-                        name_of(slot->waits.load(std::memory_order_relaxed).what), ", but rank ",
+                        name_of(slot->waits.load(std::memory_order_relaxed).what), ", but ", kind,
                         lost, " has died.");
   }
 }

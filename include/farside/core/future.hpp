@@ -154,7 +154,7 @@ class [[nodiscard]] future {
     detail::context& c = detail::here();
     detail::waits note(c, job::waiting::future);
     detail::count_wait(c);
-    while (!state_->poll()) c.wait_round();
+    for (unsigned rounds = 0; !state_->poll();) c.wait_round(rounds);
   }
 
   /// Waits and takes the value, once. Throws what the operation or a continuation threw.

@@ -1,9 +1,10 @@
 // Messages: a function that runs on another rank.
 //
-//   far::future<int> sum = far::rpc(3, [](int a, int b) { return a + b; }, 1, 2);  // sum.get() ==
-//   3 far::rpc_ff(3, [](std::string word) { words().insert(word); }, word);          // nobody
-//   waits far::quiesce();                                                   // all messages are
-//   done
+//   auto sum = far::rpc(3, [](int a, int b) { return a + b; }, 1, 2);    // sum.get() == 3
+//
+//   far::rpc_ff(3, [](std::string word) { words().insert(word); }, word);  // nobody waits
+//
+//   far::quiesce();                                                        // all messages are done
 //
 // Functions: lambdas without captures, functions, and function objects that are serializable.
 // Arguments and results: anything serializable (core/serialization.hpp), of any size. They are
@@ -11,10 +12,9 @@
 // when that is ready.
 //
 // Who serves (`FARSIDE_ATTENTION`, far::runtime::options::attention):
-//   poll     the target's own calls of the library that wait (barriers and other collectives,
-//   future
-//            get and wait, a send that waits for room) and far::progress(). A rank that computes
-//            does not serve. The default.
+//   poll     the target's own calls of the library that wait (collectives, future::get, a send
+//            that waits for room) and far::progress(). A rank that computes does not serve. The
+//            default.
 //   thread   also a thread of the target. Handlers, and continuations of rpcs, may then run on that
 //            thread, at the same time as the rank's own code. Where memory is coherent it sleeps
 //            until whoever sends wakes it, by an atomic more for each message and answer; elsewhere

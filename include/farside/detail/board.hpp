@@ -6,7 +6,8 @@
 // back end: the launcher is one program for all of them.
 //
 //   unborn --runtime starts--> running --runtime ends----------------> finished
-//                                 \--exception leaves the runtime----> failed
+//                                 |\--exception leaves the runtime---> failed
+//                                 \--far::refusal leaves far::run----> refused
 #pragma once
 
 #include <fcntl.h>
@@ -30,7 +31,7 @@ inline constexpr const char* rank_variable = "FARSIDE_RANK";          ///< smp: 
 inline constexpr const char* nprocs_variable = "FARSIDE_NPROCS";      ///< smp: how many ranks
 inline constexpr const char* threads_variable = "FARSIDE_THREADS";    ///< smp: ranks are threads
 
-enum class rank_state : std::uint32_t { unborn, running, finished, failed };
+enum class rank_state : std::uint32_t { unborn, running, finished, failed, refused };
 
 /// What a rank waits for. `nothing` is a rank that computes.
 enum class waiting : std::uint32_t {
@@ -43,7 +44,8 @@ enum class waiting : std::uint32_t {
   put,
   atomic,
   flush,
-  ending
+  ending,
+  requests
 };
 
 inline const char* name_of(waiting what) {
@@ -56,7 +58,8 @@ inline const char* name_of(waiting what) {
                                    "a put",
                                    "an atomic",
                                    "a flush",
-                                   "the other ranks to end"};
+                                   "the other ranks to end",
+                                   "requests of others"};
   return names[static_cast<std::uint32_t>(what)];
 }
 
@@ -80,7 +83,8 @@ struct alignas(8) wait {
 struct alignas(64) slot {
   std::atomic<std::uint32_t> pid;            ///< 0 until the runtime starts
   std::atomic<rank_state> state;             ///< see the diagram above
-  std::atomic<std::uint32_t> rank;           ///< far::rank(), may differ from the slot
+  std::atomic<std::uint32_t> rank;           ///< far::rank(), may differ from the slot;
+                                             ///< of who only serves others: `world` and more
   std::atomic<std::uint32_t> world;          ///< far::nprocs() as this rank sees it
   std::atomic<wait> waits;                   ///< valid while running
   std::atomic<std::uint64_t> waits_since;    ///< monotonic_ns() when the wait began; 0: not known

@@ -39,7 +39,7 @@ void tell_machine(Link& link, bool excusable) {
     }
   }
   if (current != nullptr) {
-    if (!current->bereaved) current->slot->say(why.c_str());
+    if (!current->mourns()) current->slot->say(why.c_str());
     std::fprintf(stderr, "rank %u: uncaught exception: %s\n", current->link.rank(), why.c_str());
     tell_machine(current->link, excusable);
   } else {

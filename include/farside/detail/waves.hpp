@@ -9,13 +9,14 @@
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <span>
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
 /// Serves messages until this rank's own signal word has counted to `count`. Where memory is
-/// coherent, it naps after a while: cores may be fewer than ranks.
+/// coherent, it naps when no message has come for a while: cores may be fewer than ranks.
 inline void serve_until(context& c, std::size_t offset, std::uint64_t count, job::waiting what,
                         rank_t on) {
   rank_t me = c.link.rank();
@@ -24,9 +25,14 @@ inline void serve_until(context& c, std::size_t offset, std::uint64_t count, job
   };
   if (reached()) return;
   waits note(c, what, on);
-  for (int round = 0; !reached(); ++round) {
-    c.wait_round();
-    if (round > 200 && c.link.coherent()) {
+  constexpr auto patience = std::chrono::microseconds(500);
+  using clock = std::chrono::steady_clock;
+  unsigned rounds = 0;
+  for (auto active = clock::now(); !reached();) {
+    if (c.wait_round(rounds)) {
+      active = clock::now();
+      rounds = 0;
+    } else if (c.link.coherent() && clock::now() - active > patience) {
       timespec nap{0, 50'000};
       nanosleep(&nap, nullptr);
     }

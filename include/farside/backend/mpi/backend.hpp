@@ -64,6 +64,8 @@ class backend {
     return far_.address(rank, offset);
   }
 
+  /// The ranks of the program, in their order. For benchmarks.
+  MPI_Comm communicator() const { return session_.comm(); }
   /// The window of the rma path, nullptr on others. For benchmarks.
   const window* raw_window() const {
     return shared_ || far_.is_served() ? nullptr : &far_.window();
@@ -204,5 +206,22 @@ class backend {
   session session_;
   far_memory far_;
 };
+
+/// A process that strategy::spawned has made never comes to main: whatever that does before its
+/// far::runtime is for the ranks alone, and a program that uses MPI itself would take the servers'
+/// MPI_COMM_WORLD for its own.
+inline bool serve_if_spawned() {
+  if (!is_spawned_server()) return false;
+  try {
+    backend(start_options{}).finish();  // a server does not return from the constructor
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "a server of FARSIDE_MPI=spawned: %s\n", e.what());
+    std::fflush(nullptr);
+    if (mpi_is_initialized()) MPI_Abort(MPI_COMM_WORLD, 1);
+    std::_Exit(1);
+  }
+  return true;
+}
+inline const bool was_spawned = serve_if_spawned();
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend

@@ -6,21 +6,23 @@
 #include <farside/backend/mpi/session.hpp>
 #include <farside/detail/board.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
 
-/// This process's slot on the launcher's board, or nullptr. `number` comes after the last rank.
-inline job::slot* take_server_slot(std::uint64_t number) {
+/// This process's slot on the launcher's board, or nullptr. Servers are counted from `ranks` on.
+inline job::slot* take_server_slot(std::uint64_t ranks, std::uint64_t number) {
   auto path = setting(job::board_variable);
   auto* board = path ? job::board::open(path->c_str()) : nullptr;
   if (board == nullptr) return nullptr;
   auto index = integer_setting(job::slot_variable, 0, board->slots - 1);
   if (!index) return nullptr;
   job::slot& slot = (*board)[static_cast<std::size_t>(*index)];
-  slot.rank.store(static_cast<std::uint32_t>(number));
-  slot.waits.store({});
+  slot.rank.store(static_cast<std::uint32_t>(ranks + number));
+  slot.world.store(static_cast<std::uint32_t>(ranks));
+  slot.waits.store({job::waiting::requests, job::no_rank});
   slot.pid.store(static_cast<std::uint32_t>(getpid()));
   slot.state.store(job::rank_state::running);
   return &slot;
@@ -32,11 +34,12 @@ inline job::slot* take_server_slot(std::uint64_t number) {
 [[noreturn]] inline void serve_and_leave(session& mpi, served::memory& memory) {
   int all = 0;
   MPI_Comm_size(mpi.whole(), &all);
-  job::slot* slot = take_server_slot(static_cast<std::uint64_t>(all) - mpi.nprocs() + mpi.rank());
+  job::slot* slot = take_server_slot(static_cast<std::uint64_t>(all) - mpi.nprocs(), mpi.rank());
   MPI_Request end;
   MPI_Ibarrier(mpi.whole(), &end);
   served::patience rounds(mpi.crowded());
   served::patience::serve_only();
+  std::signal(SIGQUIT, SIG_IGN);  // asks ranks for their stacks
   for (int done = 0; !done;) {
     if (memory.is_open() && memory.serve()) {
       rounds.worked();

@@ -271,19 +271,29 @@ class session {
 /// The last argument of a process that strategy::spawned has made.
 inline constexpr const char* server_mark = "farside-server";
 
+/// May be asked before main: the arguments are the kernel's.
 inline bool is_spawned_server() {
-  std::ifstream in("/proc/self/cmdline");
-  std::string word, last;
-  while (std::getline(in, word, '\0')) last = word;
-  return last == server_mark;
+  static const bool answer = [] {
+    std::ifstream in("/proc/self/cmdline");
+    std::string word, last;
+    while (std::getline(in, word, '\0')) last = word;
+    return last == server_mark;
+  }();
+  return answer;
+}
+
+inline strategy_settings settings_of_process() {
+  if (!is_spawned_server()) return strategy_settings::read();
+  strategy_settings result;
+  result.how = strategy::spawned;
+  return result;
 }
 
 inline session::session(const start_options& options, MPI_Comm parent)
-    : settings_(strategy_settings::read()),
+    : settings_(settings_of_process()),
       multiple_threads_(options.threads == thread_level::multiple) {
-  bool spawned = settings_.how == strategy::spawned && is_spawned_server();
   start_mpi(options);
-  if (spawned) {
+  if (is_spawned_server()) {
     join_spawned();
     return;
   }
@@ -335,8 +345,8 @@ inline void session::start_mpi(const start_options& options) {
   if (settings_.how == strategy::progress_rank && !owns_mpi_)
     raise(
         "FARSIDE_MPI=progress_rank takes some ranks out of the job for good, but this program has "
-        "initialised MPI itself and counts on all of them. Use FARSIDE_MPI=progress_thread or "
-        "two_sided, or let far::runtime initialise MPI.");
+        "initialised MPI itself and counts on all of them. Use FARSIDE_MPI=spawned, "
+        "progress_thread or two_sided, or let far::runtime initialise MPI.");
 }
 
 /// All ranks must want the same.
@@ -471,9 +481,11 @@ void session::gather_to_finish(Look&& look) {
   wait_politely(request, [&] {
     look();
     if (auto lost = lost_rank(); lost >= 0)
-      raise<rank_failure>("rank ", rank_, " waits for all ranks to end, but rank ", lost,
-                          " is gone: it exited without ending its far::runtime. Let every rank "
-                          "return from main, and look for a call of exit or _exit on that rank.");
+      raise<rank_failure>(
+          "rank ", rank_, " waits for all ranks to end, but ",
+          lost < nprocs_ ? "rank " : "progress rank ", lost,
+          " is gone: it was killed, or exited without ending its far::runtime. Let "
+          "every rank return from main, and look for a call of exit or _exit there.");
   });
   MPI_Ibarrier(comm_, &request);
   wait_politely(request, look);

@@ -1,6 +1,7 @@
 // strategy::spawned: the servers are processes that MPI_Comm_spawn makes, as many on each node as
-// FARSIDE_MPI_PROGRESS_RANKS says. They run the same program, with one more argument, and become
-// servers when they make their far::runtime.
+// FARSIDE_MPI_PROGRESS_RANKS says. They run the same program, with one more argument, and serve
+// before they come to main (backend.hpp). What is set for the ranks they are told: the environment
+// may not reach them.
 #pragma once
 
 #include <farside/backend/mpi/session.hpp>
@@ -16,7 +17,7 @@ namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
 
 /// What the ranks tell the servers they have made.
 struct spawn_terms {
-  std::uint64_t servers, strict, node_processes, node;
+  std::uint64_t servers, strict, node_processes, node, inline_put;
 };
 
 inline std::vector<std::string> own_arguments() {
@@ -86,8 +87,8 @@ inline void session::spawn() {
   for (std::uint64_t i = 0; i < count * settings_.servers; ++i) {
     if (rank_ != 0) break;
     const home& h = nodes[i / settings_.servers];
-    spawn_terms terms{settings_.servers, strict_ ? 1u : 0u, h.processes + settings_.servers,
-                      h.node};
+    spawn_terms terms{settings_.servers, strict_ ? 1u : 0u, h.processes + settings_.servers, h.node,
+                      settings_.inline_put};
     MPI_Send(&terms, sizeof terms, MPI_BYTE, static_cast<int>(nprocs_ + i), 0, whole_);
   }
   node_processes_ += settings_.servers;
@@ -111,6 +112,8 @@ inline void session::join_spawned() {
   spawn_terms terms;
   MPI_Recv(&terms, sizeof terms, MPI_BYTE, 0, 0, whole_, MPI_STATUS_IGNORE);
   node_ = terms.node;
+  settings_.servers = static_cast<rank_t>(terms.servers);
+  settings_.inline_put = terms.inline_put;
   group_ = rank_ % terms.servers;
   strict_ = terms.strict != 0;
   node_processes_ = static_cast<rank_t>(terms.node_processes);

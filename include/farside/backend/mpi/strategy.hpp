@@ -41,6 +41,7 @@ struct strategy_settings {
   placement place = placement::last;
   rank_t servers = 1;     ///< of a node
   rank_t node_ranks = 0;  ///< processes that are taken for a node, for tests; 0: MPI says
+  std::size_t inline_put = std::size_t{16} << 10;  ///< longer puts go straight into the segment
 
   static strategy_settings read();
 
@@ -48,8 +49,9 @@ struct strategy_settings {
   /// Somebody else than the owner serves.
   bool has_servers() const { return how == strategy::progress_rank || how == strategy::spawned; }
   std::uint64_t packed() const {
-    return static_cast<std::uint64_t>(how) | static_cast<std::uint64_t>(place) << 8 |
-           std::uint64_t{servers} << 16 | std::uint64_t{node_ranks} << 32;
+    return static_cast<std::uint64_t>(how) | static_cast<std::uint64_t>(place) << 4 |
+           std::uint64_t{servers} << 8 | std::uint64_t{node_ranks} << 20 |
+           std::uint64_t{inline_put} << 42;
   }
 };
 
@@ -75,6 +77,15 @@ inline placement chosen_placement() {
         "' is no placement of progress ranks. Use last, packed or cyclic, or unset it.");
 }
 
+inline std::size_t chosen_inline_put(std::size_t otherwise) {
+  std::size_t result = size_setting("FARSIDE_MPI_INLINE").value_or(otherwise);
+  constexpr std::size_t most = std::size_t{1} << 20;
+  if (result > most)
+    raise("FARSIDE_MPI_INLINE=", result, " is more than a message buffer holds. Give at most ",
+          most, " bytes, as in 16K.");
+  return result;
+}
+
 inline strategy_settings strategy_settings::read() {
   strategy_settings result;
   result.how = chosen_strategy();
@@ -83,6 +94,7 @@ inline strategy_settings strategy_settings::read() {
       static_cast<rank_t>(integer_setting("FARSIDE_MPI_PROGRESS_RANKS", 1, 1024).value_or(1));
   result.node_ranks =
       static_cast<rank_t>(integer_setting("FARSIDE_MPI_NODE_RANKS", 1, 1 << 20).value_or(0));
+  result.inline_put = chosen_inline_put(result.inline_put);
   return result;
 }
 

@@ -124,17 +124,28 @@ class code_map {
   static std::uint64_t build_id(std::uintptr_t base, const Part& notes) {
     std::size_t unit = notes.p_align == 8 ? 8 : 4;
     auto up = [unit](std::size_t n) { return (n + unit - 1) / unit * unit; };
-    const auto* bytes = reinterpret_cast<const char*>(base + notes.p_vaddr);
+    std::string copy = copy_of(reinterpret_cast<const char*>(base + notes.p_vaddr), notes.p_memsz);
+    const char* bytes = copy.data();
     for (std::size_t at = 0; at + 12 <= notes.p_memsz;) {
       std::uint32_t head[3];  // sizes of the name and the description, type
       std::memcpy(head, bytes + at, sizeof head);
       std::size_t description = up(at + 12 + head[0]), end = up(description + head[1]);
-      if (end > up(notes.p_memsz)) break;
+      if (end > up(notes.p_memsz) || description + head[1] > notes.p_memsz) break;
       if (head[2] == NT_GNU_BUILD_ID && head[0] == 4 && std::memcmp(bytes + at + 12, "GNU", 4) == 0)
         return hash_bytes(bytes + description, head[1]);
       at = end;
     }
     return 0;
+  }
+
+  /// Of what the linker has put together: a sanitizer takes what lies between the variables of a
+  /// program for none of ours.
+  __attribute__((no_sanitize("address"))) static std::string copy_of(const char* from,
+                                                                     std::size_t bytes) {
+    std::string copy(bytes, '\0');
+    char* to = copy.data();
+    for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<const volatile char*>(from)[i];
+    return copy;
   }
 
   std::vector<module> modules_;

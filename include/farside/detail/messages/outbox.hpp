@@ -93,7 +93,7 @@ class outbox {
     out->ring = pointer_cast<std::byte>(block + 1);
     std::uint64_t index = fetch_add(senders_word(to), 1);
     out->arrived = arrived_word(to, index);
-    atomic_store(ring_word(to, index, c_.link.nprocs()), ptr<std::byte>(me, block.offset()).raw());
+    atomic_store(where_word(to, index, c_.link.nprocs()), ptr<std::byte>(me, block.offset()).raw());
     return out;
   }
 

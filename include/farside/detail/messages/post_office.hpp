@@ -116,10 +116,11 @@ class post_office final : public message_service {
 
   // --- serving ---
 
-  void serve() override {
-    if (inside_handler()) return;
-    look();
+  bool serve() override {
+    if (inside_handler()) return false;
+    bool moved = look();
     finish_answered();
+    return moved;
   }
   bool inside_handler() const override {
     return handler_.load(std::memory_order_relaxed) == std::this_thread::get_id();

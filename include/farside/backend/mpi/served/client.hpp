@@ -249,7 +249,7 @@ class client {
   }
 
   MPI_Comm requests_ = MPI_COMM_NULL, answers_ = MPI_COMM_NULL;
-  limits limit_;
+  limits limit_{};
   std::unique_ptr<peer[]> peers_;  ///< by process of the communicators
   std::unique_ptr<slot[]> table_;
   std::vector<std::uint32_t> free_, busy_;

@@ -268,8 +268,8 @@ class memory {
   }
   void check_lost() {
     if (auto lost = mpi_->lost_rank(); lost >= 0) [[unlikely]]
-      raise<rank_failure>("rank ", mpi_->rank(), " waits for an answer, but rank ", lost,
-                          " has died.");
+      raise<rank_failure>("rank ", mpi_->rank(), " waits for an answer, but ",
+                          lost < mpi_->nprocs() ? "rank " : "progress rank ", lost, " has died.");
   }
 
   /// two_sided: who only loads and stores must serve, too, or a rank that polls its own word would
@@ -299,7 +299,7 @@ class memory {
   shared_memory near_;               ///< the segments that this process has mapped
   std::vector<std::int32_t> reach_;  ///< by rank: its place in near_ if loads may go there, or -1
   std::vector<target> targets_;      ///< by rank: who serves it
-  limits limit_;
+  limits limit_{};
   gate gate_;  ///< guards client_, server_ and all calls of MPI here
   client client_;
   server server_;

@@ -18,7 +18,6 @@
 #pragma once
 
 #include <farside/backend/concept.hpp>
-#include <farside/core/environment.hpp>
 #include <farside/detail/add_in_place.hpp>
 
 #include <cstddef>
@@ -69,18 +68,8 @@ inline constexpr std::uint32_t slots = 256;
 
 /// Lengths above which the way of a message changes. Measured, see docs/strategies.md.
 struct limits {
-  std::size_t inline_put = std::size_t{16} << 10;  ///< longer puts go straight into the segment
+  std::size_t inline_put;                          ///< longer puts go straight into the segment
   std::size_t copied_get = std::size_t{64} << 10;  ///< longer gets come straight out of it
-
-  static limits read() {
-    limits result;
-    result.inline_put = size_setting("FARSIDE_MPI_INLINE").value_or(result.inline_put);
-    constexpr std::size_t most = std::size_t{1} << 20;
-    if (result.inline_put > most)
-      raise("FARSIDE_MPI_INLINE=", result.inline_put,
-            " is more than a message buffer holds. Give at most ", most, " bytes, as in 16K.");
-    return result;
-  }
 };
 
 inline constexpr std::size_t chunk = std::size_t{1} << 30;  ///< MPI counts are ints

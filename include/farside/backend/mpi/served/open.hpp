@@ -36,7 +36,7 @@ inline void memory::open(session& mpi, const start_options& options) {
   strict_ = mpi.strict();
   rank_t threads = mpi.settings().how == strategy::progress_thread ? 2 : 1;  // of a process
   crowded_ = mpi.multiple_threads() || mpi.crowded(threads);
-  limit_ = limits::read();
+  limit_.inline_put = mpi.settings().inline_put;
   bool has_servers = mpi.settings().has_servers();
   if (mpi.settings().how == strategy::spawned && !mpi.serves()) mpi.spawn();
   std::vector<seat> seats = mpi.seats();

@@ -163,7 +163,7 @@ class server {
 
   MPI_Comm requests_ = MPI_COMM_NULL, answers_ = MPI_COMM_NULL;
   shared_memory* memory_ = nullptr;
-  limits limit_;
+  limits limit_{};
   std::vector<posted> ring_;
   std::size_t head_ = 0;
   std::vector<answer> sending_;
