@@ -28,13 +28,20 @@
 #include <farside/detail/mutants.hpp>
 
 #include <algorithm>
-#include <complex>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
 namespace detail {
+
+/// std::complex, told by its looks: its header would be a tenth of all that a program compiles.
+template <class T>
+concept complex_number = requires(const T& z) {
+  z.real();
+  z.imag();
+  requires component<typename T::value_type>;
+} && sizeof(T) == 2 * sizeof(typename T::value_type);
 
 template <class T>
 struct components {
@@ -49,9 +56,10 @@ template <std::floating_point T>
 struct components<T> {
   using type = T;
 };
-template <component T>
-struct components<std::complex<T>> {
-  using type = T;
+template <class T>
+  requires complex_number<T>
+struct components<T> {
+  using type = typename T::value_type;
 };
 
 /// What an element of type T is made of.
