@@ -97,6 +97,24 @@ class backend {
     return {};
   }
 
+  template <component C>
+  bool accumulates() const {
+    return shared_ || far_.accumulates<C>();
+  }
+  template <component C>
+  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+    if (shared_) [[likely]]
+      return add_in_place(memory_.address(rank, offset), from, n);
+    far_.accumulate(rank, offset, from, n);
+  }
+  template <component C>
+  request async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+    if (!shared_) [[unlikely]]
+      return far_.async_accumulate(rank, offset, from, n);
+    add_in_place(memory_.address(rank, offset), from, n);
+    return {};
+  }
+
   template <atomic_op Op, atomic_word T>
   T fetch_op(rank_t rank, std::size_t offset, T value) {
     if (shared_) [[likely]]

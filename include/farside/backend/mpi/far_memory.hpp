@@ -5,6 +5,7 @@
 #include <farside/backend/mpi/served/memory.hpp>
 #include <farside/backend/mpi/served/open.hpp>
 #include <farside/backend/mpi/window.hpp>
+#include <farside/backend/mpi/window_accumulate.hpp>
 #include <farside/backend/mpi/window_memory.hpp>
 #include <farside/backend/mpi/window_strict.hpp>
 
@@ -47,6 +48,22 @@ class far_memory {
   request async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     return request(served_ ? messages_.async_get(rank, offset, to, bytes)
                            : window_.async_get(rank, offset, to, bytes));
+  }
+
+  template <component C>
+  bool accumulates() const {
+    return served_ ? messages_.accumulates() : window_.accumulates();
+  }
+  template <component C>
+  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+    served_ ? messages_.accumulate(rank, offset, from, n)
+            : window_.accumulate(rank, offset, from, n);
+  }
+  template <component C>
+  request async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+    if (!served_) return request(window_.async_accumulate(rank, offset, from, n));
+    messages_.accumulate(rank, offset, from, n);
+    return {};
   }
 
   template <atomic_op Op, atomic_word T>

@@ -17,6 +17,7 @@
 
 #include <farside/backend/mpi/request.hpp>
 #include <farside/backend/mpi/session.hpp>
+#include <farside/detail/add_in_place.hpp>
 #include <farside/detail/shared_memory.hpp>
 
 #include <sched.h>
@@ -109,6 +110,13 @@ class window {
 
   pending async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
   pending async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
+
+  // window_accumulate.hpp
+  bool accumulates() const { return !strict_; }
+  template <component C>
+  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n);
+  template <component C>
+  pending async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n);
 
   template <atomic_op Op, atomic_word T>
   T fetch_op(rank_t rank, std::size_t offset, T value) {
@@ -372,6 +380,8 @@ class window {
     MPI_Get(to, count, MPI_BYTE, static_cast<int>(rank), place(rank, offset), count, MPI_BYTE,
             win_);
   }
+  template <component C>
+  void start_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n);
   void put_blocks(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
   void get_blocks(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
   // window_strict.hpp

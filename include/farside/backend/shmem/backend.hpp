@@ -9,6 +9,7 @@
 #include <farside/backend/concept.hpp>
 #include <farside/backend/shmem/request.hpp>
 #include <farside/backend/shmem/startup.hpp>
+#include <farside/detail/add_in_place.hpp>
 #include <farside/detail/board.hpp>
 #include <farside/detail/shared_memory.hpp>
 
@@ -84,6 +85,22 @@ class backend {
     finish_puts();
     shmem_getmem_nbi(to, base_ + offset, bytes, static_cast<int>(rank));
     return {traffic_, traffic_.gets, traffic_.gets.begin(traffic_.threads)};
+  }
+
+  /// OpenSHMEM adds integers only. Like puts, they are complete after a quiet.
+  template <component C>
+  static constexpr bool accumulates() {
+    return std::integral<C>;
+  }
+  template <std::unsigned_integral C>
+  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+    int pe = static_cast<int>(rank);
+    for (std::size_t i = 0; i < n; ++i, offset += sizeof(C))
+      if constexpr (sizeof(C) == 8)
+        shmem_ulong_atomic_add(at<unsigned long>(offset), from[i], pe);
+      else
+        shmem_uint_atomic_add(at<unsigned>(offset), from[i], pe);
+    traffic_.puts.begin(traffic_.threads);
   }
 
   template <atomic_op Op, atomic_word T>

@@ -5,6 +5,7 @@
 
 #include <farside/backend/sim/clock.hpp>
 #include <farside/backend/sim/operations.hpp>
+#include <farside/detail/add_in_place.hpp>
 #include <farside/detail/board.hpp>
 
 #include <memory>
@@ -102,6 +103,21 @@ class backend {
     return {*world_, rank_, world_->async_get(rank_, rank, offset, to, bytes)};
   }
 
+  template <component C>
+  static constexpr bool accumulates() {
+    return true;
+  }
+  /// The source is copied: it may be reused.
+  template <component C>
+  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+    async_accumulate(rank, offset, from, n).wait();
+  }
+  template <component C>
+  request async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+    return {*world_, rank_,
+            world_->async_accumulate(rank_, rank, offset, from, n * sizeof(C), &add<C>)};
+  }
+
   template <atomic_op Op, atomic_word T>
   T fetch_op(rank_t rank, std::size_t offset, T value) {
     T old;
@@ -159,6 +175,18 @@ class backend {
   world& machine() { return *world_; }
 
  private:
+  /// One rank runs at a time: no atomics are needed.
+  template <component C>
+  static void add(void* at, const void* addends, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += sizeof(C)) {
+      C sum, addend;
+      std::memcpy(&sum, static_cast<char*>(at) + i, sizeof sum);
+      std::memcpy(&addend, static_cast<const char*>(addends) + i, sizeof addend);
+      sum += addend;
+      std::memcpy(static_cast<char*>(at) + i, &sum, sizeof sum);
+    }
+  }
+
   template <atomic_op Op, class T>
   static T change(void* word, T value) {
     T old;

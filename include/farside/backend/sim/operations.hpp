@@ -97,6 +97,17 @@ inline world::events world::async_put(rank_t me, rank_t target, std::size_t offs
   return result;
 }
 
+/// Lands like a put, in pieces of whole words, each of which is added at once.
+inline world::events world::async_accumulate(rank_t me, rank_t target, std::size_t offset,
+                                             const void* from, std::size_t bytes, addition add) {
+  events result = async_put(me, target, offset, from, bytes);
+  for (auto& e : result)
+    e->change = [add, length = e->bytes](void* at, void* addends) { add(at, addends, length); };
+  auto& mine = ranks_[me].in_flight;
+  while (mine.size() > most_in_flight) deliver(me, adversary_.below(mine.size()));
+  return result;
+}
+
 /// Pieces in any order; others may change what has not been read yet.
 inline void world::get(rank_t me, rank_t target, std::size_t offset, void* to, std::size_t bytes) {
   auto pieces = cut(offset, bytes);
@@ -332,7 +343,13 @@ inline void world::perform(event& e) {
   switch (e.what) {
     case event::put:
       if (!halves_.empty()) land_halves(e.target, e.offset, e.offset + e.bytes, &e);
-      std::memcpy(at, e.source != nullptr ? e.source : e.data.data(), e.bytes);
+      if (e.source != nullptr && e.change) e.data.assign(e.source, e.source + e.bytes);
+      if (e.change) {
+        lift_veils(e.target, e.offset, e.offset + e.bytes);
+        e.change(at, e.data.data());
+      } else {
+        std::memcpy(at, e.source != nullptr ? e.source : e.data.data(), e.bytes);
+      }
       if (auto other = e.other_half.lock(); other && !other->performed) halves_.push_back(other);
       break;
     case event::get:

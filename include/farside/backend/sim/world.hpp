@@ -38,7 +38,8 @@ struct event {
   std::vector<std::byte> data{};      ///< put: what lands; get: what was read
   const std::byte* source = nullptr;  ///< asynchronous put: where the data still lies
   std::byte* result = nullptr;        ///< asynchronous get and atomic: where the data shall go
-  std::function<void(void*, void*)> change{};  ///< atomic: changes the word, gives the old one
+  /// atomic: changes the word, gives the old one; put: adds, instead of replacing
+  std::function<void(void*, void*)> change{};
   bool performed = false;
   std::weak_ptr<event> other_half{};  ///< a put: what was cut off within a word
 
@@ -70,9 +71,13 @@ class world {
   // What ranks do. Each is a step: others run first, if the adversary likes.
   void put(rank_t me, rank_t target, std::size_t offset, const void* from, std::size_t bytes);
   void get(rank_t me, rank_t target, std::size_t offset, void* to, std::size_t bytes);
+  /// A put that adds: `add(at, addends, bytes)`.
+  using addition = void (*)(void* at, const void* addends, std::size_t bytes);
   using events = std::vector<std::shared_ptr<event>>;
   events async_put(rank_t me, rank_t target, std::size_t offset, const void* from,
                    std::size_t bytes);
+  events async_accumulate(rank_t me, rank_t target, std::size_t offset, const void* from,
+                          std::size_t bytes, addition add);
   events async_get(rank_t me, rank_t target, std::size_t offset, void* to, std::size_t bytes);
   void atomic(rank_t me, rank_t target, std::size_t offset, std::size_t bytes, const char* name,
               bool writes, function_ref<void(void* word)> change);

@@ -60,7 +60,9 @@ class client {
   bool ready_to_get(std::uint32_t server) { return landed(server) && ready(server); }
 
   // All of these: after ready().
-  void put(target to, std::size_t offset, const void* from, std::size_t bytes);
+  /// Also of an accumulate, which is a put that adds.
+  void put(target to, std::size_t offset, const void* from, std::size_t bytes,
+           kind what = kind::put, addend type = {});
   ticket long_put(target to, std::size_t offset, const void* from, std::size_t bytes);
   ticket get(target from, std::size_t offset, void* to, std::size_t bytes) {
     header h = about(kind::get, from, offset);
@@ -269,10 +271,12 @@ inline void client::open(MPI_Comm requests, MPI_Comm answers, const limits& limi
   busy_.reserve(slots);
 }
 
-inline void client::put(target to, std::size_t offset, const void* from, std::size_t bytes) {
+inline void client::put(target to, std::size_t offset, const void* from, std::size_t bytes,
+                        kind what, addend type) {
   slot& s = take(to.server);
   count(to.server, sizeof(header) + bytes);
-  header h = about(kind::put, to, offset);
+  header h = about(what, to, offset);
+  h.op = static_cast<std::uint8_t>(type);
   h.bytes = bytes;
   h.slot = s.number;
   h.answered = peers_[to.server].wants_answer();

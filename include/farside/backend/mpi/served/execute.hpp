@@ -1,5 +1,5 @@
-// Atomics that a header asks for, on memory of this node: by CPU atomics, as the ranks of the node
-// make their own, so that all atomics of a word agree.
+// Atomics and additions that a header asks for, on memory of this node: by CPU atomics, as the
+// ranks of the node make their own, so that all atomics of a word agree.
 #pragma once
 
 #include <farside/backend/mpi/served/message.hpp>
@@ -46,6 +46,24 @@ inline std::uint64_t execute(shared_view memory, const header& h) {
     h.is_signed ? keep(execute_as<std::int32_t>(memory, h))
                 : keep(execute_as<std::uint32_t>(memory, h));
   return result;
+}
+
+/// The additions of an accumulate, likewise by CPU atomics.
+inline void execute_additions(shared_view memory, const header& h, const void* addends) {
+  auto add = [&]<component C>(C) {
+    add_in_place(memory.address(h.local, h.offset), static_cast<const C*>(addends),
+                 h.bytes / sizeof(C));
+  };
+  switch (static_cast<addend>(h.op)) {
+    case addend::uint32:
+      return add(std::uint32_t{});
+    case addend::uint64:
+      return add(std::uint64_t{});
+    case addend::float32:
+      return add(float{});
+    case addend::float64:
+      return add(double{});
+  }
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served

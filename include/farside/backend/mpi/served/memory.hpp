@@ -36,6 +36,7 @@
 #include <atomic>
 #include <concepts>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -80,6 +81,16 @@ class memory {
 
   pending async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
   pending async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
+
+  /// A put that adds: executed in the order of the other requests, in messages of what a buffer
+  /// holds. The source is copied.
+  bool accumulates() const { return limit_.inline_put >= 64; }
+  template <component C>
+  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+    if (reach_[rank] < 0) return put_pieces(rank, offset, from, n * sizeof(C), addend_of<C>);
+    add_in_place(near_.address(local(rank), offset), from, n);
+    now_and_then();
+  }
 
   template <atomic_op Op, atomic_word T>
   T fetch_op(rank_t rank, std::size_t offset, T value) {
@@ -216,7 +227,8 @@ class memory {
 
   void far_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
   ticket start_long_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
-  void put_pieces(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
+  void put_pieces(rank_t rank, std::size_t offset, const void* from, std::size_t bytes,
+                  std::optional<addend> adds = {});
   ticket far_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
   ticket start_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
 
@@ -311,8 +323,10 @@ inline void memory::far_put(rank_t rank, std::size_t offset, const void* from, s
   }
 }
 
-inline void memory::put_pieces(rank_t rank, std::size_t offset, const void* from,
-                               std::size_t bytes) {
+/// By messages that hold their bytes; to be added, if it is said of what type they are.
+inline void memory::put_pieces(rank_t rank, std::size_t offset, const void* from, std::size_t bytes,
+                               std::optional<addend> adds) {
+  kind what = adds ? kind::accumulate : kind::put;
   target to = targets_[rank];
   auto* source = static_cast<const char*>(from);
   std::size_t begin = 0;
@@ -322,7 +336,7 @@ inline void memory::put_pieces(rank_t rank, std::size_t offset, const void* from
     {
       std::unique_lock lock(gate_);
       wait_until(lock, [&] { return client_.ready(to.server); });
-      client_.put(to, offset + begin, source + begin, length);
+      client_.put(to, offset + begin, source + begin, length, what, adds.value_or(addend{}));
     }
     begin += length;
   }

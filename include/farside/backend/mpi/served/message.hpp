@@ -13,21 +13,41 @@
 //   get           header          ---------->  copied, or sent from the segment  <-- bytes
 //   atomic        header          ---------->  CPU atomic                 <-- old value
 //   signal        header          ---------->  CPU atomic, wakes
+//   accumulate    header + bytes  ---------->  added to the segment, by CPU atomics
 //   fence         header          ---------->                             <-- empty answer
 #pragma once
 
 #include <farside/backend/concept.hpp>
+#include <farside/detail/add_in_place.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served {
 
-enum class kind : std::uint8_t { put, long_put, get, atomic, compare_swap, load, signal, fence };
+enum class kind : std::uint8_t {
+  put,
+  long_put,
+  get,
+  atomic,
+  compare_swap,
+  load,
+  signal,
+  fence,
+  accumulate
+};
+
+/// What an accumulate adds.
+enum class addend : std::uint8_t { uint32, uint64, float32, float64 };
+template <component C>
+inline constexpr addend addend_of = std::same_as<C, float>    ? addend::float32
+                                    : std::same_as<C, double> ? addend::float64
+                                    : sizeof(C) == 4          ? addend::uint32
+                                                              : addend::uint64;
 
 struct header {
   kind what;
-  std::uint8_t op;         ///< atomic_op
+  std::uint8_t op;         ///< atomic_op, or addend
   std::uint8_t width;      ///< of an atomic: 4 or 8
   std::uint8_t is_signed;  ///< min and max differ
   std::uint32_t local;     ///< whose segment, counted within the server's group

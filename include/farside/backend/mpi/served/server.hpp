@@ -83,6 +83,9 @@ class server {
       case kind::put:
         memory_->put(h.local, h.offset, message + sizeof h, h.bytes);
         break;
+      case kind::accumulate:
+        execute_additions(*memory_, h, message + sizeof h);  // aligned: header and buffer are
+        break;
       case kind::signal:
         memory_->signal(h.local, h.offset);
         break;
