@@ -5,6 +5,7 @@
 # 0 and a message that names the rank and the cause, and leave nothing behind. PROGRAM is
 # death.cpp, built for FLAVOUR (smp, openmpi, mpich, shmem).
 set -u
+# shellcheck source=tests/death/support.sh
 . "${BASH_SOURCE[0]%/*}/support.sh"
 
 # dies PATTERN HOW RANK WAIT [OPTION...]: what the launcher says must match PATTERN.

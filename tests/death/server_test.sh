@@ -5,6 +5,7 @@
 # the job must end soon, with a status that is not 0 and a message that says who it was, and leave
 # nothing behind. PROGRAM is death.cpp; FLAVOUR ends with the strategy: openmpi-progress_rank.
 set -u
+# shellcheck source=tests/death/support.sh
 . "${BASH_SOURCE[0]%/*}/support.sh"
 export FARSIDE_MPI=${flavour#*-} FARSIDE_MPI_SHARED=0
 
