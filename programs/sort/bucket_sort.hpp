@@ -7,9 +7,11 @@
 #include <farside/algorithms/exchange.hpp>
 #include <sort/radix.hpp>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 namespace programs {
 
@@ -41,15 +43,26 @@ inline std::span<isx_key> bucket_sort(std::span<const isx_key> data, key_owner o
   memory.arrived.clear();
   auto take = [&](std::span<const isx_key> some) { memory.arrived.append(some); };
 
-  for (isx_key key : data) mail.send(owner(key), key, take);
+  std::vector<std::array<isx_key, 256>> buffers(mail.size());
+  std::vector<std::size_t> held(mail.size());
+  for (isx_key key : data) {
+    far::rank_t rank = owner(key);
+    buffers[rank][held[rank]++] = key;
+    if (held[rank] == buffers[rank].size()) {
+      mail.send(rank, buffers[rank], take);
+      held[rank] = 0;
+    }
+  }
+  for (far::rank_t rank = 0; rank < mail.size(); ++rank)
+    mail.send(rank, std::span(buffers[rank]).first(held[rank]), take);
   mail.finish(take);
   watch.lap("bucket + exchange");
 
-  std::span<isx_key> mine(memory.arrived.begin(), memory.arrived.end());
-  memory.scratch.resize(mine.size());
-  radix::sort(mine.data(), memory.scratch.data(), mine.size(), false, std::identity());
+  std::size_t n = memory.arrived.size();
+  memory.scratch.resize(n);
+  isx_key* sorted = radix::sort(memory.arrived.data(), memory.scratch.data(), n, std::identity());
   watch.lap("sort what arrived");
-  return mine;
+  return {sorted, n};
 }
 
 }  // namespace programs

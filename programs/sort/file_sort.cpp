@@ -160,10 +160,10 @@ void sort_numbers(const inbox& arrived, const record_form& form, output_file& ou
     std::size_t n = arrived.records;
     for (std::size_t i = 0; i < n; ++i) numbers[i] = key.order(numbers[i]);
     big_array<number> scratch(n);
-    radix::sort(numbers, scratch.data(), n, false, std::identity());
-    for (std::size_t i = 0; i < n; ++i) numbers[i] = key.raw(numbers[i]);
+    number* sorted = radix::sort(numbers, scratch.data(), n, std::identity());
+    for (std::size_t i = 0; i < n; ++i) sorted[i] = key.raw(sorted[i]);
     watch.lap("sort");
-    out.write(first * sizeof(number), {arrived.local(), n * sizeof(number)});
+    out.write(first * sizeof(number), std::as_bytes(std::span(sorted, n)));
   });
 }
 
@@ -177,7 +177,8 @@ void sort_records(const inbox& arrived, const record_form& form, output_file& ou
     for (std::size_t i = 0; i < n; ++i)
       order[i] = {key.read(records + i * form.size + form.offset), i};
   });
-  radix::sort(order.data(), scratch.data(), n, false, [](const place& p) { return p.bits; });
+  const place* sorted =
+      radix::sort(order.data(), scratch.data(), n, [](const place& p) { return p.bits; });
   watch.lap("sort");
   std::vector<std::byte> buffer;
   buffer.reserve(std::max(written_at_once, form.size));
@@ -188,7 +189,7 @@ void sort_records(const inbox& arrived, const record_form& form, output_file& ou
     buffer.clear();
   };
   for (std::size_t i = 0; i < n; ++i) {
-    const std::byte* record = records + order[i].position * form.size;
+    const std::byte* record = records + sorted[i].position * form.size;
     if (buffer.size() + form.size > buffer.capacity()) write();
     buffer.insert(buffer.end(), record, record + form.size);
   }

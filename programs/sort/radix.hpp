@@ -35,17 +35,50 @@ unsigned differing_bits(const Item* items, std::size_t n, Key key) {
   return static_cast<unsigned>(std::bit_width(differ));
 }
 
-/// One digit of `width` bits: from one array to the other, stable. On return, place[d] is where
-/// the items of digit d end.
+/// The places where the items of each digit begin, from their numbers.
+template <class Count>
+void sum_up(places<Count>& place, std::size_t digits) {
+  Count before = 0;
+  for (std::size_t d = 0; d < digits; ++d) before += std::exchange(place[d], before);
+}
+
+/// One digit of `width` bits: from one array to the other, stable. `place` says where each digit's
+/// items begin; on return, where they end.
+template <class Count, class Item, class Key>
+void scatter(const Item* from, Item* to, std::size_t n, unsigned shift, unsigned width,
+             places<Count>& place, Key key) {
+  std::size_t mask = (std::size_t{1} << width) - 1;
+  for (std::size_t i = 0; i < n; ++i) to[place[(key(from[i]) >> shift) & mask]++] = from[i];
+}
+
+/// The same, with the counting that comes before.
 template <class Count, class Item, class Key>
 void pass(const Item* from, Item* to, std::size_t n, unsigned shift, unsigned width,
           places<Count>& place, Key key) {
   std::size_t digits = std::size_t{1} << width, mask = digits - 1;
   std::fill_n(place.begin(), digits, Count{0});
   for (std::size_t i = 0; i < n; ++i) ++place[(key(from[i]) >> shift) & mask];
-  Count before = 0;
-  for (std::size_t d = 0; d < digits; ++d) before += std::exchange(place[d], before);
-  for (std::size_t i = 0; i < n; ++i) to[place[(key(from[i]) >> shift) & mask]++] = from[i];
+  sum_up(place, digits);
+  scatter(from, to, n, shift, width, place, key);
+}
+
+/// Two digits, there and back, counted together.
+template <class Item, class Key>
+void two_passes(Item* items, Item* other, std::size_t n, unsigned shift, unsigned bits, Key key) {
+  unsigned low = (bits + 1) / 2, high = bits - low;
+  std::size_t low_mask = (std::size_t{1} << low) - 1, high_mask = (std::size_t{1} << high) - 1;
+  places<std::uint32_t> lower, higher;
+  std::fill_n(lower.begin(), low_mask + 1, 0u);
+  std::fill_n(higher.begin(), high_mask + 1, 0u);
+  for (std::size_t i = 0; i < n; ++i) {
+    auto digits = key(items[i]) >> shift;
+    ++lower[digits & low_mask];
+    ++higher[(digits >> low) & high_mask];
+  }
+  sum_up(lower, low_mask + 1);
+  sum_up(higher, high_mask + 1);
+  scatter(items, other, n, shift, low, lower, key);
+  scatter(other, items, n, shift + low, high, higher, key);
 }
 
 template <class Item, class Key>
@@ -58,6 +91,12 @@ void insertion_sort(Item* items, std::size_t n, Key key) {
   }
 }
 
+/// Digits that `bits` are cut into, of `n` items; more than there are items would not pay.
+inline unsigned passes_for(unsigned bits, std::size_t n) {
+  unsigned widest = n < 4096 ? 8 : most_digit_bits;
+  return (bits + widest - 1) / widest;
+}
+
 /// A block that fits the cache, by its low `bits`; the result goes to `other` if that is asked for.
 template <class Item, class Key>
 void sort_block(Item* items, Item* other, std::size_t n, unsigned bits, bool into_other, Key key) {
@@ -66,37 +105,61 @@ void sort_block(Item* items, Item* other, std::size_t n, unsigned bits, bool int
     if (into_other) std::copy_n(items, n, other);
     return;
   }
-  unsigned widest = n < 4096 ? 8 : most_digit_bits;
-  unsigned passes = (bits + widest - 1) / widest;
+  unsigned passes = passes_for(bits, n), done = 0;
   if ((passes & 1) != (into_other ? 1 : 0)) ++passes;
-  places<std::uint32_t> place;
-  for (unsigned done = 0; passes > 0; --passes) {
-    unsigned width = (bits - done + passes - 1) / passes;
-    pass(items, other, n, done, width, place, key);
-    done += width;
+  if (passes & 1) {
+    unsigned width = (bits + passes - 1) / passes;
+    places<std::uint32_t> place;
+    pass(items, other, n, 0, width, place, key);
+    done = width, --passes;
     std::swap(items, other);
+  }
+  for (; passes > 0; passes -= 2) {
+    unsigned width = (bits - done + passes - 1) / passes, both = std::min(2 * width, bits - done);
+    two_passes(items, other, n, done, both, key);
+    done += both;
   }
 }
 
-/// Sorts `n` items by `key(item)`, an unsigned number, stably. The other array, of the same size,
-/// is overwritten; the result goes there if that is asked for.
+/// How the first digit of a large array divides it.
+template <class Item>
+unsigned dividing_bits(unsigned bits, std::size_t n) {
+  auto blocks = static_cast<unsigned>(std::bit_width(3 * n / block_items<Item>));
+  return std::min({bits, blocks, most_digit_bits});
+}
+
+/// Sorts `n` items by `key(item)`, an unsigned number, stably; their keys differ in the low `bits`
+/// only. The other array, of the same size, is overwritten; the result goes there if that is asked
+/// for.
 template <class Item, class Key>
-void sort(Item* items, Item* other, std::size_t n, bool into_other, Key key) {
-  unsigned bits = n == 0 ? 0 : differing_bits(items, n, key);
-  if (bits == 0) {
+void sort(Item* items, Item* other, std::size_t n, unsigned bits, bool into_other, Key key) {
+  // Fewer bits are fewer passes, but two there are anyway.
+  if (n > 0 && bits > 2 * most_digit_bits) bits = std::min(bits, differing_bits(items, n, key));
+  if (bits == 0 || n < 2) {
     if (into_other) std::copy_n(items, n, other);
     return;
   }
   if (n <= block_items<Item>) return sort_block(items, other, n, bits, into_other, key);
-  auto blocks = static_cast<unsigned>(std::bit_width(3 * n / block_items<Item>));
-  unsigned width = std::min({bits, blocks, most_digit_bits});
+  unsigned width = dividing_bits<Item>(bits, n), rest = bits - width;
   places<std::size_t> place;
-  pass(items, other, n, bits - width, width, place, key);
+  pass(items, other, n, rest, width, place, key);
   std::size_t begin = 0;
   for (std::size_t d = 0; d < std::size_t{1} << width; ++d) {
-    sort(other + begin, items + begin, place[d] - begin, !into_other, key);
+    sort(other + begin, items + begin, place[d] - begin, rest, !into_other, key);
     begin = place[d];
   }
+}
+
+/// The same; returns which of the two holds the result: where it takes fewer passes.
+template <class Item, class Key>
+Item* sort(Item* items, Item* other, std::size_t n, Key key) {
+  unsigned bits = n == 0 ? 0 : differing_bits(items, n, key);
+  bool divided = n > block_items<Item>;
+  unsigned rest = divided ? bits - dividing_bits<Item>(bits, n) : bits;
+  bool even = passes_for(rest, block_items<Item>) % 2 == 0;
+  bool into_other = divided == even;
+  sort(items, other, n, bits, into_other, key);
+  return into_other ? other : items;
 }
 
 }  // namespace programs::radix
