@@ -52,6 +52,7 @@ struct message_service {
   virtual ~message_service() = default;
   virtual void serve() = 0;                 ///< does what can be done now; waits for no rank
   virtual bool inside_handler() const = 0;  ///< is the calling thread in a handler?
+  virtual bool in_a_hurry() const = 0;      ///< in one that gives up instead of waiting?
   virtual void finish() = 0;                ///< collective: all messages are done
   virtual void stop() = 0;                  ///< ends its thread, if it has one
 };
