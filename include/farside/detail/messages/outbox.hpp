@@ -156,13 +156,17 @@ class outbox {
   /// them: a ring is a stream of messages, whose pieces mean nothing.
   void gather(line& out) {
     constexpr std::size_t enough = 4096;
-    message& first = out.waiting.front();
-    while (out.waiting.size() > 1 && out.begun == 0 &&
-           first.size() + out.waiting[1].size() <= std::min(enough, ring_ / 2)) {
-      first.insert(first.end(), out.waiting[1].begin(), out.waiting[1].end());
-      out.waiting.erase(out.waiting.begin() + 1);
+    if (out.begun != 0) return;
+    message together = std::move(out.waiting.front());
+    out.waiting.pop_front();
+    while (!out.waiting.empty() &&
+           together.size() + out.waiting.front().size() <= std::min(enough, ring_ / 2)) {
+      const message& next = out.waiting.front();
+      together.insert(together.end(), next.begin(), next.end());
+      out.waiting.pop_front();
       ++out.gathered;
     }
+    out.waiting.push_front(std::move(together));
   }
 
   context& c_;
