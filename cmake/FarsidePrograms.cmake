@@ -69,13 +69,14 @@ set(farside_all_test_flavours
     ${farside_strategy_flavours} shmem sim smp-asan smp-tsan smp-checked smp-clang)
 
 # farside_rank_test(SUITE suite PROGRAM name
-#                   [FLAVOURS test flavour...] [RANKS n...] [ARGS arg...] [TIMEOUT seconds])
+#                   [FLAVOURS test flavour...] [RANKS n...] [ARGS arg...] [TIMEOUT seconds]
+#                   [ENVIRONMENT NAME=value...])
 #
 # Registers a test <suite>.<flavour>.n<N> for each test flavour that name was built for, each
 # running `farside run -n N name_flavour ARGS`. RANKS replaces the matrix, and all are quick then.
 # After TIMEOUT (default 120) `farside` ends the job and shows every rank's stack.
 function(farside_rank_test)
-  cmake_parse_arguments(arg "" "SUITE;PROGRAM;TIMEOUT" "FLAVOURS;RANKS;ARGS" ${ARGN})
+  cmake_parse_arguments(arg "" "SUITE;PROGRAM;TIMEOUT" "FLAVOURS;RANKS;ARGS;ENVIRONMENT" ${ARGN})
   if(NOT arg_FLAVOURS)
     set(arg_FLAVOURS ${farside_all_test_flavours})
   endif()
@@ -94,7 +95,8 @@ function(farside_rank_test)
     if(flavour MATCHES "^smp-(threads|tsan)")
       set(options --threads)
     endif()
-    set(environment "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=halt_on_error=1")
+    set(environment "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=halt_on_error=1"
+                    ${arg_ENVIRONMENT})
     if(flavour MATCHES "-rma$")
       list(APPEND environment FARSIDE_MPI_SHARED=0)
     elseif(flavour MATCHES "-strict$")

@@ -90,6 +90,19 @@ cost cost_of(Work work) {
           t[far::operation::atomic].count, t[far::operation::flush].count, t.waits};
 }
 
+/// Checks what a push or pop costs this rank; a message, and nothing else of its own, if that is
+/// how it travels.
+template <class Queue, class Work>
+void check_cost(const Queue& q, const cost& expected, Work work) {
+  bool sent = q.engine_of(far::promise::push) == far::engine::rpc && q.host() != far::rank();
+  auto before = q.engine_use();
+  cost made = cost_of(work);
+  auto after = q.engine_use();
+  if (!sent) CHECK_EQ(made, expected);
+  CHECK_EQ(after.messages - before.messages, sent ? 1u : 0u);
+  CHECK_EQ(after.declined, before.declined);
+}
+
 /// One after another, the first member first, with barriers between.
 template <class Body>
 void in_turn(Body body) {

@@ -154,16 +154,15 @@ FAR_TEST(costs_of_fast_queue) {
   std::vector<long> many(1024, 5);
   in_turn([&] {
     q.push(1);  // it has seen where the end is
-    CHECK_EQ(cost_of([&] { q.push(1); }), (cost{.puts = 1, .atomics = 1, .waits = 1}));
-    CHECK_EQ(cost_of([&] { q.try_push(1); }), (cost{.puts = 1, .atomics = 1, .waits = 1}));
-    CHECK_EQ(cost_of([&] { q.push(std::span<const long>(many)); }),
-             (cost{.puts = 1, .atomics = 1, .waits = 1}));
+    check_cost(q, cost{.puts = 1, .atomics = 1, .waits = 1}, [&] { q.push(1); });
+    check_cost(q, cost{.puts = 1, .atomics = 1, .waits = 1}, [&] { q.try_push(1); });
+    check_cost(q, cost{.puts = 1, .atomics = 1, .waits = 1},
+               [&] { q.push(std::span<const long>(many)); });
   });
   in_turn([&] {
     q.pop();  // it has seen how many there are
-    CHECK_EQ(cost_of([&] { q.pop(); }), (cost{.gets = 1, .atomics = 1, .waits = 2}));
-    CHECK_EQ(cost_of([&] { q.pop(std::uint64_t{1000}); }),
-             (cost{.gets = 1, .atomics = 1, .waits = 2}));
+    check_cost(q, cost{.gets = 1, .atomics = 1, .waits = 2}, [&] { q.pop(); });
+    check_cost(q, cost{.gets = 1, .atomics = 1, .waits = 2}, [&] { q.pop(std::uint64_t{1000}); });
   });
   // Where they wrap there are two puts, and two gets; and who comes to the end looks where it is.
   far::fast_queue<long> small(0, 1500);
@@ -173,13 +172,13 @@ FAR_TEST(costs_of_fast_queue) {
   far::barrier();
   if (far::rank() == 0) {
     small.push(1);
-    CHECK_EQ(cost_of([&] { small.push(std::span<const long>(many)); }),
-             (cost{.puts = 2, .atomics = 2, .waits = 2}));
+    check_cost(small, cost{.puts = 2, .atomics = 2, .waits = 2},
+               [&] { small.push(std::span<const long>(many)); });
   }
   far::barrier();
   if (far::rank() == 0) {
     small.pop();
-    CHECK_EQ(cost_of([&] { small.pop(1024); }), (cost{.gets = 2, .atomics = 1, .waits = 3}));
+    check_cost(small, cost{.gets = 2, .atomics = 1, .waits = 3}, [&] { small.pop(1024); });
   }
 }
 
@@ -191,14 +190,14 @@ void expect_costs(Queue& q, cost push, cost push_many, cost pop, cost pop_many) 
   std::vector<long> many(20, 5);
   in_turn([&] {
     q.push(1), q.pop(), q.try_push(1), q.try_pop();
-    CHECK_EQ(cost_of([&] { q.push(1); }), push);
-    CHECK_EQ(cost_of([&] { q.try_push(1); }), push);
-    CHECK_EQ(cost_of([&] { q.push(std::span<const long>(many)); }), push_many);
-    CHECK_EQ(cost_of([&] { q.pop(); }), pop);
+    check_cost(q, push, [&] { q.push(1); });
+    check_cost(q, push, [&] { q.try_push(1); });
+    check_cost(q, push_many, [&] { q.push(std::span<const long>(many)); });
+    check_cost(q, pop, [&] { q.pop(); });
     q.try_pop();  // it has seen how many there are
-    CHECK_EQ(cost_of([&] { q.try_pop(); }), pop);
-    CHECK_EQ(cost_of([&] { q.pop(std::uint64_t{19}); }), pop_many);
-    CHECK_EQ(cost_of([&] { CHECK(!q.try_pop()); }), (cost{.atomics = 1, .waits = 1}));
+    check_cost(q, pop, [&] { q.try_pop(); });
+    check_cost(q, pop_many, [&] { q.pop(std::uint64_t{19}); });
+    check_cost(q, cost{.atomics = 1, .waits = 1}, [&] { CHECK(!q.try_pop()); });
   });
 }
 
@@ -221,12 +220,11 @@ FAR_TEST(costs_of_two_atomics) {
   far::barrier();
   in_turn([&] {
     q.push(1), q.push(1), q.pop();
-    CHECK_EQ(cost_of([&] { q.push(1); }),
-             (cost{.puts = 1, .atomics = 2, .flushes = 1, .waits = 3}));
+    check_cost(q, cost{.puts = 1, .atomics = 2, .flushes = 1, .waits = 3}, [&] { q.push(1); });
     q.pop();
     q.push(1), q.push(1);
     q.pop();  // it has seen how many there are
-    CHECK_EQ(cost_of([&] { q.pop(); }), (cost{.gets = 1, .atomics = 2, .waits = 3}));
+    check_cost(q, cost{.gets = 1, .atomics = 2, .waits = 3}, [&] { q.pop(); });
     q.pop();
   });
 }
@@ -239,28 +237,32 @@ FAR_TEST(costs_of_room) {
     auto filled = cost_of([&] {
       for (long i = 0; i < 100; ++i) q.push(i);
     });
-    CHECK_EQ(filled.atomics, 100u);
-    CHECK_EQ(filled.puts, 100u);
-    if (far::rank() == 0) CHECK(filled.gets <= 4);  // later ones may wait for marks under way
+    bool sent = q.engine_of(promise::push) == far::engine::rpc && q.host() != far::rank();
+    if (!sent) {
+      CHECK_EQ(filled.atomics, 100u);
+      CHECK_EQ(filled.puts, 100u);
+      if (far::rank() == 0) CHECK(filled.gets <= 4);  // later ones may wait for marks under way
+    }
     CHECK(!q.try_push(0));
-    CHECK_EQ(cost_of([&] { CHECK(!q.try_push(0)); }), (cost{.atomics = 1, .waits = 1}));
+    check_cost(q, cost{.atomics = 1, .waits = 1}, [&] { CHECK(!q.try_push(0)); });
     auto emptied = cost_of([&] {
       for (long i = 0; i < 100; ++i) CHECK_EQ(q.pop(), i);
     });
-    CHECK_EQ(emptied.gets, 100u);
-    CHECK_EQ(emptied.atomics, 200u);
+    if (!sent) {
+      CHECK_EQ(emptied.gets, 100u);
+      CHECK_EQ(emptied.atomics, 200u);
+    }
   });
 }
 
 FAR_TEST(costs_of_promises) {
   far::circular_queue<long> q(far::nprocs() - 1, 10'000);
   q.push(1, promise::push), q.push(1, promise::push);
-  CHECK_EQ(cost_of([&] { q.push(1, promise::push); }), (cost{.puts = 1, .atomics = 1, .waits = 1}));
-  CHECK_EQ(cost_of([&] { q.try_push(1, promise::push); }),
-           (cost{.puts = 1, .atomics = 1, .waits = 1}));
+  check_cost(q, cost{.puts = 1, .atomics = 1, .waits = 1}, [&] { q.push(1, promise::push); });
+  check_cost(q, cost{.puts = 1, .atomics = 1, .waits = 1}, [&] { q.try_push(1, promise::push); });
   far::barrier();
   q.pop(promise::pop);
-  CHECK_EQ(cost_of([&] { q.pop(promise::pop); }), (cost{.gets = 1, .atomics = 1, .waits = 2}));
+  check_cost(q, cost{.gets = 1, .atomics = 1, .waits = 2}, [&] { q.pop(promise::pop); });
   far::barrier();
   CHECK_EQ(q.size(), 2 * far::nprocs());
   far::barrier();

@@ -27,6 +27,8 @@ template <std::size_t Bytes>
 struct phased_slots {
   static constexpr bool counted = false;
   static constexpr std::size_t stride = Bytes;
+  static constexpr operation_cost push_cost{.atomics = 1};  // its put is not waited for
+  static constexpr operation_cost pop_cost{.gets = 1, .atomics = 1};
 
   explicit phased_slots(context&) {}
   static void require(const context&, const char*) {}
@@ -50,6 +52,10 @@ struct phased_slots {
     });
     return n;
   }
+  /// In a phase nobody has to wait.
+  static bool ready_to_write(ring&, std::uint64_t, std::uint64_t) { return true; }
+  static bool ready_to_read(ring&, std::uint64_t, std::uint64_t) { return true; }
+  static void free(ring&, std::uint64_t, std::uint64_t, ring_pops) {}
   void send_marks(ring&) {}
   void settle(ring&) {}
   void forget() {}
@@ -76,14 +82,18 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   /// looked.
   void push(const T& value) {
     state& s = open(promise::push, "push");
-    form packed = form::pack(value);
-    if (!push_form(s, packed)) this->raise_full(s, 1, 0);
+    if (!push_one(s, value)) this->raise_full(s, 1, 0);
   }
   /// All of them, next to each other; what fits if it throws. A + W, 2 W where they wrap, 1 wait.
   void push(std::span<const T> values) {
     state& s = open(promise::push, "push");
     this->require_bulk(s, "push", values.size());
     if (values.empty()) return;
+    if (s.asks(promise::push)) {
+      auto pushed = ask_push(s, values, detail::ring_asks::phased);
+      if (pushed == values.size()) return;
+      if (pushed) this->raise_full(s, values.size(), *pushed);
+    }
     detail::packed_forms<T> forms(values);
     detail::ring_grant got = s.line.phased_push(values.size());
     if (got.count != 0) s.slots.write(s.line, got.first, forms.data(), got.count, false);
@@ -95,13 +105,15 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   /// False, and nothing has changed, if it is full.
   bool try_push(const T& value) {
     state& s = open(promise::push, "try_push");
-    return push_form(s, form::pack(value));
+    return push_one(s, value);
   }
   /// All or nothing. A + W, the A again when others take those tickets.
   bool try_push(std::span<const T> values) {
     state& s = open(promise::push, "try_push");
     this->require_bulk(s, "try_push", values.size());
     if (values.empty()) return true;
+    if (s.asks(promise::push))
+      if (auto pushed = ask_push(s, values, detail::ring_asks::any_mix)) return *pushed != 0;
     detail::packed_forms<T> forms(values);
     auto first = s.line.try_claim_push(values.size());
     if (first)
@@ -116,13 +128,14 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   /// Pushes under way have no order among each other. A + W.
   future<void> async_push(const T& value) {
     state& s = open(promise::push, "async_push");
-    auto go_on = [&s, packed = form::pack(value),
-                  under_way = s.tickets_under_way](std::uint64_t ticket) {
-      under_way->fetch_sub(1, std::memory_order_release);
-      if (!finish_push(s, s.line.granted_push(ticket, 1), packed)) base::raise_full(s, 1, 0);
-    };
-    s.tickets_under_way->fetch_add(1, std::memory_order_relaxed);
-    return async_fetch_add(s.line.word(detail::ring_word::tail), 1).then(go_on);
+    if (s.asks(promise::push))
+      return ask_push_later(s, value, detail::ring_asks::phased,
+                            [&s, value](std::optional<std::uint64_t> pushed) {
+                              if (!pushed) return async_push_alone(s, value);
+                              if (*pushed == 0) base::raise_full(s, 1, 0);
+                              return future<void>::ready();
+                            });
+    return async_push_alone(s, value);
   }
 
   /// In a phase of pops: the oldest element. Throws if it is empty, as nobody may push. A + R, 2
@@ -136,6 +149,8 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   std::vector<T> pop(std::uint64_t n) {
     state& s = open(promise::pop, "pop");
     if (n == 0) return {};
+    if (s.asks(promise::pop))
+      if (auto popped = ask_pop(s, detail::ring_asks::phased, false, n)) return *std::move(popped);
     detail::ring_grant got = s.line.phased_pop(n);
     std::vector<std::byte> forms(got.count * sizeof(form));
     if (got.count != 0) s.slots.read(s.line, got.first, got.count, forms.data());
@@ -146,6 +161,11 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   /// Nothing if it is empty.
   std::optional<T> try_pop() {
     state& s = open(promise::pop, "pop");
+    if (s.asks(promise::pop))
+      if (auto popped = ask_pop(s, detail::ring_asks::phased, false, 1)) {
+        if (popped->empty()) return std::nullopt;
+        return std::move(popped->front());
+      }
     detail::ring_grant got = s.line.phased_pop(1);
     if (got.count == 0) return std::nullopt;
     alignas(8) std::byte packed[sizeof(form)];
@@ -178,8 +198,21 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
     s.promises.check(kind, name, kind, [] { return std::string(); });
     return s;
   }
-  bool push_form(state& s, const form& packed) {
+  bool push_one(state& s, const T& value) {
+    if (s.asks(promise::push))
+      if (auto pushed = ask_push(s, std::span<const T>(&value, 1), detail::ring_asks::phased))
+        return *pushed != 0;
+    form packed = form::pack(value);
     return finish_push(s, s.line.phased_push(1), packed);
+  }
+  static future<void> async_push_alone(state& s, const T& value) {
+    auto go_on = [&s, packed = form::pack(value),
+                  under_way = s.tickets_under_way](std::uint64_t ticket) {
+      under_way->fetch_sub(1, std::memory_order_release);
+      if (!finish_push(s, s.line.granted_push(ticket, 1), packed)) base::raise_full(s, 1, 0);
+    };
+    s.tickets_under_way->fetch_add(1, std::memory_order_relaxed);
+    return async_fetch_add(s.line.word(detail::ring_word::tail), 1).then(go_on);
   }
   static bool finish_push(state& s, detail::ring_grant got, const form& packed) {
     if (got.count != 0)

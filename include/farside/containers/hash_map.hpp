@@ -112,11 +112,16 @@ class hash_map {
 
   /// Calls `change(value)` on the value of a key, of V() if it has none, and stores the result, as
   /// one step. Returns the new value. `change` may not communicate, and may be called more than
-  /// once. R + A + W, 3 waits.
+  /// once. R + A + W, 3 waits. By engine::rpc a lambda without captures runs on the owner: what it
+  /// names outside of itself is the owner's.
   template <class F>
     requires std::invocable<F&, V&>
   V modify(const K& key, F change, promise with = promise::everything) {
     engine& e = enter(promise::modify, "modify", key, with);
+    if constexpr (detail::travels<F>)
+      if (detail::map::place p = e.place_of(key); e.asks(promise::modify, p.member, with))
+        if (auto done = e.ask(p.member, detail::map::modify_there<F>{change}, key, with))
+          return *std::move(done->value);
     std::optional<V> made;
     auto remember = [&](V& value) {
       change(value);
@@ -152,7 +157,8 @@ class hash_map {
   // ---------------------------------------------------------------------
 
   /// Like the operations above; the first round trip is in flight on return, and the operation is
-  /// complete when its future is ready. The map must live until then.
+  /// complete when its future is ready. The map must live until then. By engine::rpc they are sent
+  /// with others to the same rank, at the latest when this one next waits or makes progress.
   future<std::optional<V>> async_find(const K& key, promise with = promise::everything) const;
   future<bool> async_insert(const K& key, const V& value, promise with = promise::everything);
   future<bool> async_insert_or_assign(const K& key, const V& value,
@@ -222,6 +228,11 @@ class hash_map {
   rank_t owner(const K& key) const {
     return state_->members.world_rank(state_->place_of(key).member);
   }
+  /// How operations of a kind (promise::find, insert, modify or erase) reach the owners of keys.
+  /// Local.
+  far::engine engine_of(promise kind) const { return state_->choice.of(kind); }
+  /// What this rank has sent to owners. Local.
+  far::engine_use engine_use() const { return state_->choice.use(); }
   const std::string& name() const { return state_->label; }
   const team& members() const { return state_->members; }
 
@@ -253,6 +264,9 @@ class hash_map {
     return *state_;
   }
 
+  template <class What, class Item, class Result, class Finish>
+  auto begin(promise kind, const What& what, const Item& item, promise with, Result result,
+             Finish finish) const;
   template <class Finish>
   auto with_window_in_flight(const K& key, promise with, Finish finish) const;
 

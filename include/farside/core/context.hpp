@@ -54,6 +54,7 @@ struct message_service {
   /// Does what can be done now, and waits for no rank; whether that was anything.
   virtual bool serve() = 0;
   virtual bool inside_handler() const = 0;  ///< is the calling thread in a handler?
+  virtual bool in_a_hurry() const = 0;      ///< in one that gives up instead of waiting?
   virtual void finish() = 0;                ///< collective: all messages are done
   virtual void stop() = 0;                  ///< ends its thread, if it has one
 };

@@ -53,17 +53,13 @@ template <class F, class... Args>
 auto rpc(rank_t to, F&& f, Args&&... args) {
   using Function = std::decay_t<F>;
   detail::require_call<Function, std::decay_t<Args>...>();
-  using R = detail::call_result<Function, std::decay_t<Args>...>;
   static_cast<void>(&detail::sends_messages<>::announced);
   detail::post_office& office = detail::here_office("far::rpc", to);
-  auto bytes = detail::call_bytes<Function, std::decay_t<Args>...>(office, f, args...);
-  auto state = std::make_shared<detail::rpc_state<R>>(to);
-  detail::message_header as{
-      .code = office.name_of(&detail::run_rpc<Function, std::decay_t<Args>...>),
-      .reply = office.reserve(state)};
-  office.count_sent();
-  office.send(to, as, std::move(bytes));
-  return future<R>(std::move(state));
+  auto send = [&](rank_t there, const detail::message_header& as, std::vector<std::byte> bytes) {
+    office.send(there, as, std::move(bytes));
+  };
+  return detail::begin_call<decltype(send), Function, std::decay_t<Args>...>(office, to, send, f,
+                                                                             args...);
 }
 
 /// The same without an answer: what it returns is dropped, what it throws ends the job.

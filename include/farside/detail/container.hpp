@@ -5,6 +5,7 @@
 #pragma once
 
 #include <farside/core/collectives.hpp>
+#include <farside/core/engine.hpp>
 #include <farside/core/team.hpp>
 #include <farside/detail/container_state.hpp>
 
@@ -15,10 +16,16 @@
 
 namespace far::inline FARSIDE_BACKEND {
 
-/// How a container is called in errors and statistics, and who its members are.
+/// How a container is called in errors and statistics, who its members are, and how they reach it.
 struct container_options {
   std::string name{};  ///< "hash_map 3" and the like, if it is empty
   team over{};         ///< the world, if it is empty
+  /// How operations of maps and queues reach their owners; FARSIDE_ENGINE, if it is set. All
+  /// members say the same.
+  far::engine engine = far::engine::rma;
+  /// For engine::automatic: how long members compute between two calls of the library that serve.
+  /// Messages wait for half of that on average, unless a thread serves (far::attention).
+  std::chrono::nanoseconds computes{0};
 };
 
 namespace detail {
@@ -46,6 +53,9 @@ struct shared_state : container_state {
 
   virtual void release() {}
 
+  /// Called before the first of those: waits for what this rank has begun.
+  virtual void before_end() {}
+
   /// From now on, when all of it has been constructed, it hears of barriers.
   void enlist() {
     std::lock_guard lock(where->mutex);
@@ -58,7 +68,8 @@ struct shared_state : container_state {
       std::unique_ptr<shared_state> owned(state);
       if (state->where == nullptr) return;                        // its memory has gone
       if (std::uncaught_exceptions() > state->unwinding) return;  // nobody may answer any more
-      synchronize(*state->where, state->members.members());       // nobody uses it any more
+      state->before_end();
+      synchronize(*state->where, state->members.members());  // nobody uses it any more
       state->release();
       synchronize(*state->where, state->members.members());
     }

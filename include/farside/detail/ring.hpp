@@ -153,8 +153,18 @@ class ring {
     pop_guess_.set(ticket + n);
   }
 
-  std::optional<std::uint64_t> try_claim_push(std::uint64_t n);
-  ring_grant try_claim_pop(std::uint64_t most);
+  std::optional<std::uint64_t> try_claim_push(std::uint64_t n) {
+    return try_claim_push(n, [](std::uint64_t) {});
+  }
+  ring_grant try_claim_pop(std::uint64_t most) {
+    return try_claim_pop(most, [](std::uint64_t, std::uint64_t) {});
+  }
+  /// The same, but before a ticket is taken `ready(ticket)` is called, or `ready(ticket, count)`,
+  /// which throws if it shall not be.
+  template <class Ready>
+  std::optional<std::uint64_t> try_claim_push(std::uint64_t n, Ready ready);
+  template <class Ready>
+  ring_grant try_claim_pop(std::uint64_t most, Ready ready);
 
   /// As many tickets as there is room for, while nobody pops.
   ring_grant phased_push(std::uint64_t n) { return granted_push(add(ring_word::tail, n), n); }
@@ -264,7 +274,8 @@ class ring {
   ring_knowledge push_lap_, pop_lap_;      ///< the ticket of slot 0 in the lap of the last one
 };
 
-inline std::optional<std::uint64_t> ring::try_claim_push(std::uint64_t n) {
+template <class Ready>
+std::optional<std::uint64_t> ring::try_claim_push(std::uint64_t n, Ready ready) {
   std::uint64_t ticket = push_guess_.value();
   for (;;) {
     if (ticket + n > room_until_.value()) {
@@ -274,6 +285,7 @@ inline std::optional<std::uint64_t> ring::try_claim_push(std::uint64_t n) {
         return std::nullopt;
       }
     }
+    ready(ticket);
     std::uint64_t seen = compare_swap(ring_word::tail, ticket, ticket + n);
     if (seen == ticket || FARSIDE_MUTANT(ring_lost_ticket_taken_for_won)) {
       push_guess_.set(ticket + n);
@@ -283,7 +295,8 @@ inline std::optional<std::uint64_t> ring::try_claim_push(std::uint64_t n) {
   }
 }
 
-inline ring_grant ring::try_claim_pop(std::uint64_t most) {
+template <class Ready>
+ring_grant ring::try_claim_pop(std::uint64_t most, Ready ready) {
   std::uint64_t ticket = pop_guess_.value();
   for (;;) {
     if (ticket + most > filled_until_.value()) filled_until_.raise_to(look(ring_word::tail));
@@ -293,6 +306,7 @@ inline ring_grant ring::try_claim_pop(std::uint64_t most) {
       return {ticket, 0};
     }
     std::uint64_t count = std::min(most, filled - ticket);
+    ready(ticket, count);
     std::uint64_t seen = compare_swap(ring_word::head, ticket, ticket + count);
     if (seen == ticket || FARSIDE_MUTANT(ring_lost_element_taken_for_won)) {
       pop_guess_.set(ticket + count);

@@ -64,6 +64,8 @@ class mixed_ring : public hosted_ring<T, Slots> {
   void push(const T& value, promise with = promise::everything) {
     state& s = *this->state_;
     s.promises.check(promise::push, "push", with, [&] { return describe(value); });
+    if (s.asks(promise::push) && push_there(s, std::span<const T>(&value, 1), with)) [[unlikely]]
+      return;
     form packed = form::pack(value);
     push_forms(s, reinterpret_cast<const std::byte*>(&packed), 1, with);
   }
@@ -75,6 +77,7 @@ class mixed_ring : public hosted_ring<T, Slots> {
     s.promises.check(promise::push, "push", with, [&] { return text(values.size(), " elements"); });
     this->require_bulk(s, "push", values.size());
     if (values.empty()) return;
+    if (s.asks(promise::push) && push_there(s, values, with)) return;
     packed_forms<T> forms(values);
     push_forms(s, forms.data(), values.size(), with);
   }
@@ -85,6 +88,8 @@ class mixed_ring : public hosted_ring<T, Slots> {
   bool try_push(const T& value, promise with = promise::everything) {
     state& s = *this->state_;
     s.promises.check(promise::push, "try_push", with, [&] { return describe(value); });
+    if (s.asks(promise::push)) [[unlikely]]
+      if (auto pushed = ask_push(s, std::span<const T>(&value, 1), how(with))) return *pushed != 0;
     form packed = form::pack(value);
     return try_push_forms(s, reinterpret_cast<const std::byte*>(&packed), 1, with);
   }
@@ -95,6 +100,8 @@ class mixed_ring : public hosted_ring<T, Slots> {
                      [&] { return text(values.size(), " elements"); });
     this->require_bulk(s, "try_push", values.size());
     if (values.empty()) return true;
+    if (s.asks(promise::push))
+      if (auto pushed = ask_push(s, values, ring_asks::any_mix)) return *pushed != 0;
     packed_forms<T> forms(values);
     return try_push_forms(s, forms.data(), values.size(), with);
   }
@@ -113,6 +120,13 @@ class mixed_ring : public hosted_ring<T, Slots> {
     state& s = *this->state_;
     alignas(8) std::byte packed[sizeof(form)];
     ring_pops others = check_pop(s, "pop", with);
+    if (s.asks(promise::pop)) [[unlikely]] {
+      bool waits = others == ring_pops::any_mix;
+      if (auto popped = ask_pop(s, ring_asks::any_mix, waits, 1)) {
+        if (popped->empty()) this->raise_empty(s);
+        return std::move(popped->front());
+      }
+    }
     if (others == ring_pops::nobody_elses) {
       take_local(s, packed, true);
     } else {
@@ -141,6 +155,11 @@ class mixed_ring : public hosted_ring<T, Slots> {
     state& s = *this->state_;
     alignas(8) std::byte packed[sizeof(form)];
     ring_pops others = check_pop(s, "try_pop", with);
+    if (s.asks(promise::pop)) [[unlikely]]
+      if (auto popped = ask_pop(s, ring_asks::any_mix, false, 1)) {
+        if (popped->empty()) return std::nullopt;
+        return std::move(popped->front());
+      }
     if (others == ring_pops::nobody_elses) {
       if (!take_local(s, packed, false)) return std::nullopt;
     } else {
@@ -162,6 +181,8 @@ class mixed_ring : public hosted_ring<T, Slots> {
   using base::base;
 
  private:
+  static future<void> async_push_alone(state& s, const T& value);
+
   /// Checks the promise, and says what it allows.
   ring_pops check_pop(state& s, const char* name, promise with) {
     bool local = includes(with, promise::local);
@@ -174,6 +195,18 @@ class mixed_ring : public hosted_ring<T, Slots> {
     if (local) return ring_pops::nobody_elses;
     s.local_head_known = false;
     return includes(with, promise::push) ? ring_pops::any_mix : ring_pops::without_pushes;
+  }
+
+  static ring_asks how(promise with) {
+    return includes(with, promise::pop) ? ring_asks::any_mix : ring_asks::phased;
+  }
+
+  /// Asks the host. False: it has to be done one-sided, as it has to wait.
+  [[gnu::noinline]] bool push_there(state& s, std::span<const T> values, promise with) {
+    auto pushed = ask_push(s, values, how(with));
+    if (pushed && how(with) == ring_asks::phased && *pushed < values.size())
+      this->raise_full(s, values.size(), *pushed);
+    return pushed && *pushed != 0;
   }
 
   /// Until `ready()`.
@@ -191,7 +224,7 @@ class mixed_ring : public hosted_ring<T, Slots> {
   }
 
   void push_forms(state& s, const std::byte* forms, std::uint64_t n, promise with) {
-    this->complete_boxes(s);
+    s.complete_boxes();
     if (includes(with, promise::pop)) {
       fill(s, s.line.claim_push(n), forms, n);
       return;
@@ -204,7 +237,7 @@ class mixed_ring : public hosted_ring<T, Slots> {
   }
 
   bool try_push_forms(state& s, const std::byte* forms, std::uint64_t n, promise with) {
-    this->complete_boxes(s);
+    s.complete_boxes();
     if (!includes(with, promise::pop) && n == 1) {
       ring_grant got = s.line.phased_push(1);
       if (got.count != 0)
@@ -275,6 +308,14 @@ std::vector<T> mixed_ring<T, Slots>::pop(std::uint64_t n, promise with) {
   std::vector<std::byte> forms(part * sizeof(form));
   while (values.size() < n) {
     std::uint64_t now = std::min(part, n - values.size());
+    if (s.asks(promise::pop)) {
+      bool waits = others == ring_pops::any_mix;
+      if (auto popped = ask_pop(s, ring_asks::any_mix, waits, now)) {
+        if (popped->empty()) break;
+        std::move(popped->begin(), popped->end(), std::back_inserter(values));
+        continue;
+      }
+    }
     if (others == ring_pops::nobody_elses) {
       for (std::uint64_t i = 0; i < now; ++i) take_local(s, forms.data() + i * sizeof(form), true);
     } else if (others == ring_pops::without_pushes) {
@@ -297,6 +338,8 @@ std::vector<T> mixed_ring<T, Slots>::try_pop(std::uint64_t most, promise with) {
   ring_pops others = check_pop(s, "try_pop", with);
   most = std::min(most, s.line.shape().capacity);
   if (most == 0) return {};
+  if (s.asks(promise::pop))
+    if (auto popped = ask_pop(s, ring_asks::any_mix, false, most)) return *std::move(popped);
   std::vector<std::byte> forms(most * sizeof(form));
   if (others == ring_pops::nobody_elses) {
     std::uint64_t n = 0;
@@ -312,8 +355,19 @@ template <class T, class Slots>
 future<void> mixed_ring<T, Slots>::async_push(const T& value, promise with) {
   state& s = *this->state_;
   s.promises.check(promise::push, "async_push", with, [&] { return describe(value); });
+  if (s.asks(promise::push))
+    return ask_push_later(s, value, ring_asks::any_mix,
+                          [&s, value](std::optional<std::uint64_t> pushed) {
+                            if (!pushed || *pushed == 0) return async_push_alone(s, value);
+                            return future<void>::ready();
+                          });
+  return async_push_alone(s, value);
+}
+
+template <class T, class Slots>
+future<void> mixed_ring<T, Slots>::async_push_alone(state& s, const T& value) {
   form packed = form::pack(value);
-  this->complete_boxes(s);
+  s.complete_boxes();
   auto push =
       std::make_shared<push_in_flight<state>>(s, reinterpret_cast<const std::byte*>(&packed));
   auto go_on = [push, under_way = s.tickets_under_way](std::uint64_t ticket) {

@@ -2,7 +2,7 @@
 // them.
 #pragma once
 
-#include <farside/detail/ring_state.hpp>
+#include <farside/detail/ring_asking.hpp>
 
 #include <cstddef>
 #include <iterator>
@@ -88,6 +88,10 @@ class hosted_ring {
   std::uint64_t capacity() const { return state_->line.shape().capacity; }
   /// The member of the team that it lies on. Local.
   rank_t host() const { return state_->host; }
+  /// How operations of a kind (promise::push or pop) reach the host. Local.
+  engine engine_of(promise kind) const { return state_->choice.of(kind); }
+  /// What this rank has sent to the host. Local.
+  far::engine_use engine_use() const { return state_->choice.use(); }
   const std::string& name() const { return state_->label; }
   const team& members() const { return state_->members; }
 
@@ -160,13 +164,6 @@ class hosted_ring {
       if (taken) packed.release();
       return value;
     }
-  }
-
-  /// Serialized bytes of boxes lie with this rank: complete before any slot names them.
-  static void complete_boxes(state& s) {
-    if constexpr (!form::in_place)
-      if (s.line.raw() == nullptr && !FARSIDE_MUTANT(ring_bytes_unflushed))
-        flush(s.where->link.rank());
   }
 
   void require_bulk(const state& s, const char* what, std::uint64_t n) const {

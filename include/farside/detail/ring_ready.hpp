@@ -13,6 +13,7 @@
 // side's pointer now and then.
 #pragma once
 
+#include <farside/core/engine.hpp>
 #include <farside/detail/ring.hpp>
 
 #include <cstring>
@@ -25,6 +26,8 @@ class ready_slots {
  public:
   static constexpr bool counted = false;
   static constexpr std::size_t stride = 8 * ((Bytes + 7) / 8);
+  static constexpr operation_cost push_cost{.puts = 1, .atomics = 2};
+  static constexpr operation_cost pop_cost{.gets = 1, .atomics = 2};
 
   explicit ready_slots(context&) {}
   static void require(const context&, const char*) {}
@@ -33,6 +36,15 @@ class ready_slots {
     if (first + n <= free_until_.settled(in.where())) return true;
     free_until_.raise_to(in.look(ring_word::ready_head) + in.shape().capacity);
     return first + n <= free_until_.value();
+  }
+
+  /// For whoever has no ticket yet: is there room, or are the elements there, and would it be its
+  /// turn at once? While it is, nobody else has a ticket before this one.
+  bool ready_to_write(ring& in, std::uint64_t first, std::uint64_t n) {
+    return look_for_room(in, first, n) && in.look(ring_word::ready_tail) == first;
+  }
+  bool ready_to_read(ring& in, std::uint64_t first, std::uint64_t n) {
+    return in.look(ring_word::ready_tail) >= first + n && in.look(ring_word::ready_head) == first;
   }
 
   void write(ring& in, std::uint64_t first, const std::byte* forms, std::uint64_t n, bool) {

@@ -22,6 +22,8 @@
 //   free    1 atomic for each block, not waited for
 #pragma once
 
+#include <farside/core/engine.hpp>
+#include <farside/detail/engines/hurry.hpp>
 #include <farside/detail/ring.hpp>
 #include <farside/detail/ring_seal.hpp>
 
@@ -43,6 +45,8 @@ class verified_slots {
   static constexpr std::size_t words = ring_words(Bytes);
   static constexpr bool counted = true;  ///< the ring has counters
   static constexpr std::size_t stride = 8 * (words + 1);
+  static constexpr operation_cost push_cost{.puts = 1, .atomics = 1};
+  static constexpr operation_cost pop_cost{.gets = 1, .atomics = 1};
 
   explicit verified_slots(context& c) : mutex_(c.threads == thread_level::multiple) {}
 
@@ -60,6 +64,21 @@ class verified_slots {
       return true;
     in.look_for_room();
     return in.known_free(first, n);
+  }
+
+  /// The same for whoever has no ticket yet. If it takes this one, and they were ready then, it
+  /// waits for nobody.
+  bool ready_to_write(ring& in, std::uint64_t first, std::uint64_t n) {
+    return look_for_room(in, first, n);
+  }
+  bool ready_to_read(ring& in, std::uint64_t first, std::uint64_t n) {
+    if (stamped(in)) {
+      for (std::uint64_t i = 0; i < n; ++i)
+        if (!filled(in, first + i)) return false;
+      return true;
+    }
+    std::vector<std::byte> scratch(n * Bytes);
+    return read_many(in, first, n, scratch.data()) == n;
   }
 
   /// Fills slots that are free. `complete`: whoever looks afterwards sees it.
@@ -144,6 +163,10 @@ class verified_slots {
     std::memcpy(at, form, Bytes);
     stamp(at).store(stamp_of(in, ticket), std::memory_order_release);
   }
+  static bool filled(ring& in, std::uint64_t ticket) {
+    std::byte* at = in.raw_slot(in.pop_slot(ticket));
+    return stamp(at).load(std::memory_order_acquire) == stamp_of(in, ticket);
+  }
   [[gnu::always_inline]] static bool load(ring& in, std::uint64_t ticket, std::byte* to) {
     std::byte* at = in.raw_slot(in.pop_slot(ticket));
     if (stamp(at).load(std::memory_order_acquire) != stamp_of(in, ticket)) return false;
@@ -174,6 +197,10 @@ class verified_slots {
 
   void mark(ring& in, std::uint64_t block, std::uint64_t count) {
     if (FARSIDE_MUTANT(ring_slot_freed_twice)) count *= 2;
+    if (in_a_hurry(in.where())) {  // its own memory, and no progress in handlers
+      fetch_add(in.counter(block), count);
+      return;
+    }
     if (sent_->load(std::memory_order_acquire) >= most_sent) in.where().progress();
     sent_->fetch_add(1, std::memory_order_relaxed);
     async_fetch_add(in.counter(block), count).finally([sent = sent_](future<std::uint64_t>) {

@@ -4,6 +4,7 @@
 #include <farside/core/box.hpp>
 #include <farside/core/collectives.hpp>
 #include <farside/detail/container.hpp>
+#include <farside/detail/engines/choice.hpp>
 #include <farside/detail/promise_check.hpp>
 #include <farside/detail/ring.hpp>
 
@@ -26,6 +27,7 @@ namespace detail {
 /// `Slots` knows how elements lie in slots (ring_slots.hpp and others).
 template <class T, class Slots>
 struct ring_state : shared_state {
+  using element = T;
   using form = box<T>;
   static constexpr std::size_t form_bytes = sizeof(form);
 
@@ -35,7 +37,10 @@ struct ring_state : shared_state {
     require(host, capacity, kind);
     Slots::require(*where, kind);
     rebuild(host, capacity, false);
+    choice.open(*this, with, {{promise::push, Slots::push_cost}, {promise::pop, Slots::pop_cost}});
   }
+
+  void before_end() override { choice.settle(*where); }
 
   void require(rank_t host, std::uint64_t capacity, const char* what) const {
     if (capacity == 0)
@@ -62,9 +67,18 @@ struct ring_state : shared_state {
   }
 
   bool is_host() const { return line.host() == where->link.rank(); }
+  /// Whether this rank sends operations of this kind to the host.
+  bool asks(promise kind) const { return choice.asks(kind) && !is_host(); }
+
+  /// Serialized bytes of boxes lie with this rank: complete before any slot names them.
+  void complete_boxes() {
+    if constexpr (!form::in_place)
+      if (line.raw() == nullptr && !FARSIDE_MUTANT(ring_bytes_unflushed)) flush(where->link.rank());
+  }
 
   /// Until nothing of this rank is under way.
   void settle() {
+    choice.settle(*where);
     while (tickets_under_way->load(std::memory_order_acquire) != 0) where->wait_round();
     slots.settle(line);
   }
@@ -98,6 +112,7 @@ struct ring_state : shared_state {
   void rebuild(rank_t new_host, std::uint64_t new_capacity, bool keep);
 
   promise_check promises;
+  engine_choice choice;
   ring line;
   Slots slots;
   rank_t host = 0;                                   ///< its position in the team

@@ -33,7 +33,7 @@ auto engine<K, V, Hash, Probing>::update_in(Access& in, table*& t, const place& 
       return std::nullopt;
     case found::gone:
     case found::mine_moved:
-      help(p.member, *t);
+      if (!in_a_hurry(c)) help(p.member, *t);
       t = &tables.next_of(p.member, *t);
       return std::nullopt;
     case found::mine:
@@ -101,6 +101,7 @@ auto engine<K, V, Hash, Probing>::update_cell(Access& in, table*& t, const place
   if (was_there) old = cell::decode<V>(seen);
   V wanted = old ? V(with.next(*old)) : V(with.initial());
   if (!cell::fits(wanted)) {
+    give_up_if_in_a_hurry(c);
     if (in.change_cell(at.index, seen, seen | cell::widen)) move_table(p.member, *t, t->capacity);
     return std::nullopt;
   }
@@ -124,7 +125,10 @@ auto engine<K, V, Hash, Probing>::add_to(Access& in, table*& t, const place& p, 
   if (cell::strained(old + amount)) [[unlikely]] {
     word expected = old + amount;
     in.change_cell(index, expected, expected | cell::widen);
-    move_table(p.member, *t, t->capacity);
+    if (in_a_hurry(c))
+      on_behalf_.strained = true;  // done already: who asked for it moves the table
+    else
+      move_table(p.member, *t, t->capacity);
   }
   return outcome{false, cell::decode<V>(old)};
 }
@@ -137,7 +141,7 @@ std::optional<bool> engine<K, V, Hash, Probing>::erase_in(Access& in, table*& t,
   position at = probe(in, *t, p, key, e);
   if (at.what == found::empty || (at.what == found::full && !has_next(*t))) return false;
   if (at.what != found::mine) {
-    help(p.member, *t);
+    if (!in_a_hurry(c)) help(p.member, *t);
     t = &tables.next_of(p.member, *t);
     return std::nullopt;
   }

@@ -91,7 +91,7 @@ class directory {
         return {first, common_capacity, true};
       }
       const table* t = from.now(member);
-      return t != nullptr ? view{t->direct, t->capacity, false} : view{nullptr, 0, false};
+      return t != nullptr ? view{t->quick, t->capacity, false} : view{nullptr, 0, false};
     }
     const directory& from;
     word* const* buckets;
@@ -170,6 +170,13 @@ class directory {
     collect();
   }
 
+  /// From now on direct() has no buckets: operations are looked at before they begin.
+  void without_short_ways() {
+    short_ways_ = false;
+    for (auto& t : storage_) t->quick = nullptr;
+    compare_capacities();
+  }
+
   /// What it knew of tables; it will ask again.
   void forget() {
     for (rank_t m = 0; m < by_offset_.size(); ++m) {
@@ -232,7 +239,7 @@ class directory {
     buckets_.resize(controls_.size());
     for (rank_t m = 0; m < controls_.size(); ++m) {
       const table* t = now(m);
-      if (t == nullptr || t->direct == nullptr || t->capacity != now(0)->capacity) return;
+      if (t == nullptr || t->quick == nullptr || t->capacity != now(0)->capacity) return;
       buckets_[m] = t->direct;
     }
     if (now(0)->capacity < place::narrow) common_capacity_ = now(0)->capacity;
@@ -251,6 +258,7 @@ class directory {
     word* first = t->at.local();
     if (first != nullptr) first += header::words;
     if (c_.link.coherent()) t->direct = first;
+    if (short_ways_) t->quick = t->direct;
     if (rank == c_.link.rank()) t->own = first;
     return t;
   }
@@ -295,6 +303,7 @@ class directory {
   std::vector<word*> buckets_;  ///< of each member's table, while all have common_capacity_
   word common_capacity_ = 0;    ///< 0: they have not
   word seen_notices_ = 0;
+  bool short_ways_ = true;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

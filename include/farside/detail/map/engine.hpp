@@ -3,6 +3,7 @@
 #pragma once
 
 #include <farside/core/promise.hpp>
+#include <farside/detail/engines/choice.hpp>
 #include <farside/detail/map/directory.hpp>
 #include <farside/detail/map/stored.hpp>
 #include <farside/detail/promise_check.hpp>
@@ -41,6 +42,25 @@ namespace detail::map {
 
 template <class Engine>
 struct prefetched;
+template <class V>
+struct answer;
+
+/// What can be asked of the owner of a key (asking.hpp).
+struct find_there {};
+struct erase_there {};
+struct insert_there {};
+struct assign_there {};
+template <class Op>
+struct accumulate_there {
+  Op op;
+};
+template <class F>
+struct modify_there {
+  F change;
+};
+
+/// What an operation has done to the counts of a table.
+enum class counted { nothing, at_home, away, erased, revived };
 
 template <class B>
 inline constexpr bool never_coherent = false;
@@ -100,9 +120,16 @@ inline constexpr bool adds<combine<V, const std::plus<>>> = true;
 template <class V>
 inline constexpr bool adds<combine<V, const std::plus<V>>> = true;
 
+/// What an update is to promises, and to owners that are asked for it (asking.hpp).
+template <class Update>
+inline constexpr promise kind_of = promise::modify;
+template <class V>
+inline constexpr promise kind_of<keep<V>> = promise::insert;
+
 template <class K, class V, class Hash, class Probing>
 class engine : public shared_state {
  public:
+  using answer_type = answer<V>;
   using key_store = stored<K>;
   using value_store = stored_value<V>;
   using entry = bucket<value_store::words, key_store::words>;
@@ -117,7 +144,17 @@ class engine : public shared_state {
         tables(*this, bucket_words, std::max(capacity, least_capacity)),
         promises(*this),
         member_count_(members.size()),
-        pending_(members.size()) {}
+        pending_(members.size()) {
+    constexpr double keys = key_store::in_place ? 0 : 1, values = value_store::in_place ? 0 : 1;
+    choice.open(*this, with,
+                {{promise::find, {1 + keys + values, 0, 0}},
+                 {promise::insert, {in_place ? 0 : 1 + keys, 1, 1}},
+                 {promise::modify, {1 + keys + values, cells ? 0.0 : 1.0, 1}},
+                 {promise::erase, {1 + keys, 0, 1}}});
+    if (choice.any()) tables.without_short_ways();
+  }
+
+  void before_end() override { choice.settle(c); }
 
   void before_barrier() override {
     tables.size = own_size();
@@ -161,6 +198,29 @@ class engine : public shared_state {
     return !c.counts ? tables.direct(member) : view{nullptr, 0, false};
   }
 
+  /// Whether an operation of this kind is to be sent to the member that holds its key.
+  bool asks(promise kind, rank_t member, promise with) const {
+    return choice.asks(kind) && member != members.rank() && !includes(with, promise::local);
+  }
+
+  /// The same for many, of which some may be this rank's own.
+  bool asks_many(promise kind, promise with) const {
+    return choice.asks(kind) && !includes(with, promise::local);
+  }
+
+  /// asking.hpp.
+  template <class What, class Item>
+  answer_type serve(What& what, const Item& item, promise with);
+  answer_type accept(rank_t member, typename answer_type::form from);
+  template <class What, class Item>
+  std::optional<answer_type> ask(rank_t member, const What& what, const Item& item, promise with);
+  template <class What, class Item, class Result, class Alone>
+  auto ask_later(rank_t member, const What& what, const Item& item, promise with, Result result,
+                 Alone alone);
+  template <class What, class Item, class Take, class Alone>
+  void ask_many(const What& what, std::span<const Item> items, promise with, Take take,
+                Alone alone);
+
   /// Whether quick() has buckets for every member.
   bool reaches_all() const { return !c.counts && tables.all_direct(); }
 
@@ -200,7 +260,7 @@ class engine : public shared_state {
         if (!same) {  // the bytes of the key were freed meanwhile: its bucket has moved
           in.forget();
           h = in.top(i);
-          c.wait_round();
+          wait_or_give_up(c);
           continue;
         }
         if (!*same) break;
@@ -245,7 +305,7 @@ class engine : public shared_state {
         auto value = value_in(e, again);
         if (!again) return value;
         in.forget();
-        c.wait_round();
+        wait_or_give_up(c);
         continue;
       }
       t = &tables.next_of(p.member, *t);
@@ -253,7 +313,8 @@ class engine : public shared_state {
     }
   }
 
-  template <class Window = prefetched<engine>>
+  /// `Alone`: one-sided, whatever the engine.
+  template <bool Alone = false, class Window = prefetched<engine>>
   FARSIDE_HOT std::optional<V> find(const K& key, place p, promise with, Window* have = nullptr) {
     if constexpr (may_be_coherent && in_place) {
       view t = quick(p.member);
@@ -269,9 +330,18 @@ class engine : public shared_state {
         return find_slowly(key, with, have);
       }
     }
+    if constexpr (!Alone)
+      if (have == nullptr && asks(promise::find, p.member, with))
+        if (auto found = ask(p.member, find_there{}, key, with)) return std::move(found->value);
     if constexpr (in_place)
       if (have == nullptr && !includes(with, promise::local)) return find_by_get(key, p, with);
     return find_slowly(key, with, have);
+  }
+
+  template <class Window = prefetched<engine>>
+  FARSIDE_HOT std::optional<V> find_alone(const K& key, place p, promise with,
+                                          Window* have = nullptr) {
+    return find<true>(key, p, with, have);
   }
 
   /// short_ways.hpp.
@@ -323,7 +393,12 @@ class engine : public shared_state {
     std::optional<V> old{};  ///< what was there, where the update asked for it
   };
 
-  template <class Update, class Window = prefetched<engine>>
+  /// asking.hpp.
+  template <class Update>
+  std::optional<outcome> ask_update(rank_t member, const K& key, const Update& with,
+                                    promise promised);
+
+  template <bool Alone = false, class Update, class Window = prefetched<engine>>
   FARSIDE_HOT outcome update(const K& key, place p, const Update& with, promise promised,
                              Window* have = nullptr) {
     if constexpr (may_be_coherent && in_place) {
@@ -332,7 +407,15 @@ class engine : public shared_state {
       if (t.buckets != nullptr && update_at_once(t, p, key, with, done)) [[likely]]
         return done;
     }
+    if constexpr (!Alone)
+      if (have == nullptr && asks(kind_of<Update>, p.member, promised))
+        if (auto done = ask_update(p.member, key, with, promised)) return *std::move(done);
     return update_slowly<Update>(key, with, promised, have);
+  }
+  template <class Update, class Window = prefetched<engine>>
+  FARSIDE_HOT outcome update_alone(const K& key, place p, const Update& with, promise promised,
+                                   Window* have = nullptr) {
+    return update<true>(key, p, with, promised, have);
   }
 
   /// short_ways.hpp.
@@ -368,8 +451,13 @@ class engine : public shared_state {
     }
   }
 
+  bool erase(const K& key, const place& p, promise promised) {
+    if (asks(promise::erase, p.member, promised))
+      if (auto done = ask(p.member, erase_there{}, key, promised)) return done->created;
+    return erase_alone(key, p, promised);
+  }
   template <class Window = prefetched<engine>>
-  bool erase(const K& key, const place& p, promise promised, Window* have = nullptr) {
+  bool erase_alone(const K& key, const place& p, promise promised, Window* have = nullptr) {
     table* t = have != nullptr ? have->in : &tables.of(p.member);
     while (true) {
       std::optional<bool> done = reach(*t, promised, [&](auto in) {
@@ -391,6 +479,7 @@ class engine : public shared_state {
   /// Moves `t` to a table of `capacity` buckets, together with whoever else is at it. Returns when
   /// all has been moved or is being moved by others.
   void move_table(rank_t member, table& t, word capacity) {
+    give_up_if_in_a_hurry(c);
     if (t.own != nullptr) c.link.flush(t.rank());  // what this rank stored under promise::local
     tables.begin_move(t, capacity);
     help(member, t);
@@ -461,6 +550,7 @@ class engine : public shared_state {
   context& c;
   directory tables;
   promise_check promises;
+  engine_choice choice;
 
  private:
   rank_t member_count_;
@@ -567,6 +657,7 @@ class engine : public shared_state {
   /// One more bucket of a table is taken, `step` steps from its home. Counts are added up only by
   /// those who find a home taken: with few of them the table is far from full.
   void count_taken(rank_t member, table& t, word step) {
+    if (for_another(step != 0 ? counted::away : counted::at_home)) return;
     count_at_home(member);
     if (step != 0) count_away(member, t);
   }
@@ -590,12 +681,21 @@ class engine : public shared_state {
       add(pending_[member].taken, 1);
   }
   void count_erased(rank_t member) {
+    if (for_another(counted::erased)) return;
     add(erased_, 1);
     add(pending_[member].dead, 1);
   }
   void count_revived(rank_t member) {
+    if (for_another(counted::revived)) return;
     add(erased_, ~word{0});
     add(pending_[member].dead, ~word{0});
+  }
+
+  /// Whether the operation is somebody else's, who will count it.
+  bool for_another(counted what) {
+    if (!in_a_hurry(c) || FARSIDE_MUTANT(engine_owner_counts)) return false;
+    on_behalf_.count = what;
+    return true;
   }
 
   word wanted_capacity(const table& t) {
@@ -672,12 +772,17 @@ class engine : public shared_state {
     word no_room_until = 0;  ///< growth was in vain, and is not tried before so many are used
   };
   std::vector<counts> pending_;  ///< of each member
-  word erased_ = 0;              ///< by this rank, less those it has revived
+  struct {
+    counted count = counted::nothing;
+    bool strained = false;
+  } on_behalf_;      ///< what the handler under way has done
+  word erased_ = 0;  ///< by this rank, less those it has revived
 };
 
 }  // namespace detail::map
 }  // namespace far::inline FARSIDE_BACKEND
 
+#include <farside/detail/map/asking.hpp>
 #include <farside/detail/map/changes.hpp>
 #include <farside/detail/map/growth.hpp>
 #include <farside/detail/map/short_ways.hpp>

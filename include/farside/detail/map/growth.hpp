@@ -199,6 +199,7 @@ void engine<K, V, Hash, Probing>::free_dropped(std::vector<dropped>& keys) {
 /// Sees to it that the bucket of a key is moved, and goes on to the next table.
 template <class K, class V, class Hash, class Probing>
 void engine<K, V, Hash, Probing>::move_one(table*& t, const place& p, position at) {
+  give_up_if_in_a_hurry(c);
   table& next = tables.next_of(p.member, *t);
   move_buckets(p.member, *t, next, {at.index});
   t = &next;

@@ -33,22 +33,43 @@ auto hash_map<K, V, Hash, Probing>::with_window_in_flight(const K& key, promise 
       });
 }
 
+/// Sends an operation of `kind` to the owner of its key, if that is how it travels: a future of
+/// `result(answer)`. Else, and if the owner could not, `finish(engine, place, window)`.
+template <class K, class V, class Hash, class Probing>
+template <class What, class Item, class Result, class Finish>
+auto hash_map<K, V, Hash, Probing>::begin(promise kind, const What& what, const Item& item,
+                                          promise with, Result result, Finish finish) const {
+  engine& e = *state_;
+  const K& key = detail::map::key_of(item);
+  detail::map::place p = e.place_of(key);
+  if (e.asks(kind, p.member, with))
+    return e.ask_later(p.member, what, item, with, result, [p, finish](engine& alone) mutable {
+      return finish(alone, p, static_cast<detail::map::prefetched<engine>*>(nullptr));
+    });
+  return with_window_in_flight(key, with, std::move(finish));
+}
+
 template <class K, class V, class Hash, class Probing>
 auto hash_map<K, V, Hash, Probing>::async_find(const K& key, promise with) const
     -> future<std::optional<V>> {
   enter(promise::find, "find", key, with);
-  return with_window_in_flight(key, with, [key, with](engine& e, const auto& p, auto* window) {
-    return e.find(key, p, with, window);
-  });
+  return begin(
+      promise::find, detail::map::find_there{}, key, with,
+      [](auto answer) { return std::move(answer.value); },
+      [key, with](engine& e, const auto& p, auto* window) {
+        return e.find_alone(key, p, with, window);
+      });
 }
 
 template <class K, class V, class Hash, class Probing>
 future<bool> hash_map<K, V, Hash, Probing>::async_insert(const K& key, const V& value,
                                                          promise with) {
   enter(promise::insert, "insert", key, with);
-  return with_window_in_flight(
-      key, with, [key, value, with](engine& e, const auto& p, auto* window) {
-        return e.update(key, p, detail::map::keep<V>{value}, with, window).created;
+  return begin(
+      promise::insert, detail::map::insert_there{}, value_type(key, value), with,
+      [](auto answer) { return answer.created; },
+      [key, value, with](engine& e, const auto& p, auto* window) {
+        return e.update_alone(key, p, detail::map::keep<V>{value}, with, window).created;
       });
 }
 
@@ -56,18 +77,23 @@ template <class K, class V, class Hash, class Probing>
 future<bool> hash_map<K, V, Hash, Probing>::async_insert_or_assign(const K& key, const V& value,
                                                                    promise with) {
   enter(promise::modify, "insert_or_assign", key, with);
-  return with_window_in_flight(
-      key, with, [key, value, with](engine& e, const auto& p, auto* window) {
-        return e.update(key, p, detail::map::replace<V>{value}, with, window).created;
+  return begin(
+      promise::modify, detail::map::assign_there{}, value_type(key, value), with,
+      [](auto answer) { return answer.created; },
+      [key, value, with](engine& e, const auto& p, auto* window) {
+        return e.update_alone(key, p, detail::map::replace<V>{value}, with, window).created;
       });
 }
 
 template <class K, class V, class Hash, class Probing>
 future<bool> hash_map<K, V, Hash, Probing>::async_erase(const K& key, promise with) {
   enter(promise::erase, "erase", key, with);
-  return with_window_in_flight(key, with, [key, with](engine& e, const auto& p, auto* window) {
-    return e.erase(key, p, with, window);
-  });
+  return begin(
+      promise::erase, detail::map::erase_there{}, key, with,
+      [](auto answer) { return answer.created; },
+      [key, with](engine& e, const auto& p, auto* window) {
+        return e.erase_alone(key, p, with, window);
+      });
 }
 
 template <class K, class V, class Hash, class Probing>
@@ -75,10 +101,15 @@ template <class Op>
 auto hash_map<K, V, Hash, Probing>::async_accumulate(const K& key, const V& value, Op op,
                                                      promise with) -> future<std::optional<V>> {
   enter(promise::modify, "accumulate", key, with);
-  return with_window_in_flight(
-      key, with, [key, value, op, with](engine& e, const auto& p, auto* window) mutable {
-        return e.update(key, p, detail::map::combine<V, Op>{value, op}, with, window).old;
-      });
+  auto finish = [key, value, op, with](engine& e, const auto& p, auto* window) mutable {
+    return e.update_alone(key, p, detail::map::combine<V, Op>{value, op}, with, window).old;
+  };
+  if constexpr (detail::travels<Op>)
+    return begin(
+        promise::modify, detail::map::accumulate_there<Op>{op}, value_type(key, value), with,
+        [](auto answer) { return std::move(answer.value); }, finish);
+  else
+    return with_window_in_flight(key, with, finish);
 }
 
 template <class K, class V, class Hash, class Probing>
@@ -86,16 +117,21 @@ template <class F>
   requires std::invocable<F&, V&>
 future<V> hash_map<K, V, Hash, Probing>::async_modify(const K& key, F change, promise with) {
   enter(promise::modify, "modify", key, with);
-  return with_window_in_flight(
-      key, with, [key, change, with](engine& e, const auto& p, auto* window) mutable {
-        std::optional<V> made;
-        auto remember = [&](V& value) {
-          change(value);
-          made = value;
-        };
-        e.update(key, p, detail::map::transform<V, decltype(remember)>{remember}, with, window);
-        return *std::move(made);
-      });
+  auto finish = [key, change, with](engine& e, const auto& p, auto* window) mutable {
+    std::optional<V> made;
+    auto remember = [&](V& value) {
+      change(value);
+      made = value;
+    };
+    e.update_alone(key, p, detail::map::transform<V, decltype(remember)>{remember}, with, window);
+    return *std::move(made);
+  };
+  if constexpr (detail::travels<F>)
+    return begin(
+        promise::modify, detail::map::modify_there<F>{change}, key, with,
+        [](auto answer) { return *std::move(answer.value); }, finish);
+  else
+    return with_window_in_flight(key, with, finish);
 }
 
 // --- many
@@ -115,6 +151,11 @@ void hash_map<K, V, Hash, Probing>::find(std::span<const K> keys,
                                          promise with) const {
   engine& e = enter_many(promise::find, "find", keys, with);
   results.resize(keys.size());
+  if (e.asks_many(promise::find, with))
+    return e.ask_many(
+        detail::map::find_there{}, keys, with,
+        [&](std::size_t i, auto answer) { results[i] = std::move(answer.value); },
+        [&](std::size_t i) { results[i] = e.find_alone(keys[i], e.place_of(keys[i]), with); });
   if constexpr (engine::may_be_coherent && engine::finds_together) {
     if (e.reaches_all()) {
       auto missed = [&](std::size_t i) {
@@ -145,14 +186,25 @@ std::vector<bool> hash_map<K, V, Hash, Probing>::contains(std::span<const K> key
 template <class K, class V, class Hash, class Probing>
 std::size_t hash_map<K, V, Hash, Probing>::insert(std::span<const value_type> entries,
                                                   promise with) {
-  return detail::map::insert_many(enter_many(promise::insert, "insert", entries, with), entries,
-                                  with);
+  engine& e = enter_many(promise::insert, "insert", entries, with);
+  if (!e.asks_many(promise::insert, with)) return detail::map::insert_many(e, entries, with);
+  return detail::map::count_asked(
+      e, detail::map::insert_there{}, entries, with, [&](std::size_t i) {
+        const auto& [key, value] = entries[i];
+        return e.update_alone(key, e.place_of(key), detail::map::keep<V>{value}, with).created;
+      });
 }
 
 template <class K, class V, class Hash, class Probing>
 std::size_t hash_map<K, V, Hash, Probing>::insert_or_assign(std::span<const value_type> entries,
                                                             promise with) {
   engine& e = enter_many(promise::modify, "insert_or_assign", entries, with);
+  if (e.asks_many(promise::modify, with))
+    return detail::map::count_asked(
+        e, detail::map::assign_there{}, entries, with, [&](std::size_t i) {
+          const auto& [key, value] = entries[i];
+          return e.update_alone(key, e.place_of(key), detail::map::replace<V>{value}, with).created;
+        });
   std::size_t created = 0;
   detail::map::with_windows(
       e, entries.size(), with, [&](std::size_t i) -> const K& { return entries[i].first; },
@@ -166,11 +218,15 @@ std::size_t hash_map<K, V, Hash, Probing>::insert_or_assign(std::span<const valu
 template <class K, class V, class Hash, class Probing>
 std::size_t hash_map<K, V, Hash, Probing>::erase(std::span<const K> keys, promise with) {
   engine& e = enter_many(promise::erase, "erase", keys, with);
+  if (e.asks_many(promise::erase, with))
+    return detail::map::count_asked(e, detail::map::erase_there{}, keys, with, [&](std::size_t i) {
+      return e.erase_alone(keys[i], e.place_of(keys[i]), with);
+    });
   std::size_t erased = 0;
   detail::map::with_windows(
       e, keys.size(), with, [&](std::size_t i) -> const K& { return keys[i]; },
       [&](std::size_t i, const auto& p, auto* window) {
-        erased += e.erase(keys[i], p, with, window);
+        erased += e.erase_alone(keys[i], p, with, window);
       });
   return erased;
 }
@@ -180,6 +236,16 @@ template <class Op>
 void hash_map<K, V, Hash, Probing>::accumulate(std::span<const value_type> entries, Op op,
                                                promise with) {
   engine& e = enter_many(promise::modify, "accumulate", entries, with);
+  if constexpr (detail::travels<Op>)
+    if (e.asks_many(promise::modify, with)) {
+      detail::map::count_asked(e, detail::map::accumulate_there<Op>{op}, entries, with,
+                               [&](std::size_t i) {
+                                 const auto& [key, value] = entries[i];
+                                 detail::map::combine<V, Op> update{value, op};
+                                 return e.update_alone(key, e.place_of(key), update, with).created;
+                               });
+      return;
+    }
   detail::map::with_windows(
       e, entries.size(), with, [&](std::size_t i) -> const K& { return entries[i].first; },
       [&](std::size_t i, const auto& p, auto* window) {

@@ -15,6 +15,7 @@
 #include <farside/core/atomics.hpp>
 #include <farside/core/memory.hpp>
 #include <farside/detail/cpu_atomics.hpp>
+#include <farside/detail/engines/hurry.hpp>
 #include <farside/detail/map/bucket.hpp>
 #include <farside/detail/shared_memory.hpp>
 
@@ -48,6 +49,7 @@ inline constexpr word chunk = 256;         ///< buckets that are moved in one go
 /// A table as one rank knows it. It stays where it is until no rank can be reading it any more.
 struct table {
   word* direct = nullptr;  ///< the first bucket, where memory is coherent
+  word* quick = nullptr;   ///< the same for short ways; null where operations may have to be sent
   word capacity = 0;
   ptr<word> at;         ///< its header
   word* own = nullptr;  ///< the first bucket, if it is this rank's own
@@ -142,7 +144,7 @@ class far_access {
       // What belongs to the head is on its way. So may be something of this rank (copies are
       // completed many at a time), for which whoever is waited for may be waiting.
       if (!std::exchange(flushed, true)) flush(table_.rank());
-      c_.wait_round();
+      wait_or_give_up(c_);
       far::get(table_.bucket_at(i, words), reinterpret_cast<word*>(&window_[i - first_]), words);
     }
   }
@@ -249,7 +251,7 @@ class direct_access {
     if (h.what() == state::cell) {
       while ((out.body[0] = atomic(at[2]).load(std::memory_order_acquire)) == 0) {
         if (FARSIDE_MUTANT(map_seal_not_checked)) break;
-        c_.wait_round();
+        wait_or_give_up(c_);
       }
       for (std::size_t k = 1; k + 2 < words; ++k)
         out.body[k] = atomic(at[k + 2]).load(std::memory_order_relaxed);
@@ -267,7 +269,7 @@ class direct_access {
       out.head_word = atomic(at[0]).load(std::memory_order_relaxed);
       if (out.top() != h) return false;
       if (sealed || FARSIDE_MUTANT(map_seal_not_checked)) return true;
-      c_.wait_round();
+      wait_or_give_up(c_);
     }
   }
   /// The same where nobody writes: nothing needs an order.

@@ -173,9 +173,16 @@ struct sends_messages {
   }
   inline static const bool announced = [] {
     make_message_service.store(&make, std::memory_order_release);
+    program_sends.store(true, std::memory_order_release);
     return true;
   }();
 };
+
+/// The post office of a rank whose containers send messages, though its program may not.
+inline post_office& open_office(context& c) {
+  make_message_service.store(&sends_messages<>::make, std::memory_order_release);
+  return post_office::of(c);
+}
 
 /// The post office of this rank.
 inline post_office& here_office(const char* what, rank_t to) {
@@ -194,6 +201,18 @@ std::vector<std::byte> call_bytes(post_office& office, const F& f, const A&... a
   write_function<F>(office, out, f);
   ((out << args), ...);
   return out.take();
+}
+
+/// Sends a call, by `send(to, header, bytes)`, and gives the future of its result.
+template <class Send, class F, class... A>
+auto begin_call(post_office& office, rank_t to, Send send, const F& f, const A&... args) {
+  using R = call_result<F, A...>;
+  auto bytes = call_bytes<F, A...>(office, f, args...);
+  auto state = std::make_shared<rpc_state<R>>(to);
+  message_header as{.code = office.name_of(&run_rpc<F, A...>), .reply = office.reserve(state)};
+  office.count_sent();
+  send(to, as, std::move(bytes));
+  return future<R>(std::move(state));
 }
 
 }  // namespace detail

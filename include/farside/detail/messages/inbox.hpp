@@ -101,7 +101,7 @@ class inbox {
     line& in = lines_[i];
     rank_t me = c_.link.rank();
     auto where =
-        ptr<std::byte>::from_raw(look_at(c_, where_word(me, i, c_.link.nprocs()).offset()));
+        ptr<std::byte>::from_raw(look_at(c_, mailbox_word(me, i, c_.link.nprocs()).offset()));
     ring_head head;
     c_.link.get(me, where.offset(), &head, sizeof head);
     in.from_ = where.rank();

@@ -2,7 +2,8 @@
 // which there is no room yet, in order.
 //
 //   send --no message waits, and there is room--> written: put, flush, fetch_add(arrived)
-//     \--else--> waiting --room, piece by piece--> written
+//     \--else--> waiting --room, piece by piece, or many small ones together--> written
+//   keep ------> waiting
 //
 // Invariant of a ring: credited <= taken <= arrived <= written <= credited + ring. The sender alone
 // writes from `written` to `credited + ring`, the receiver alone reads from `taken` to `arrived`.
@@ -40,11 +41,11 @@ class outbox {
       return 0;
     }
     if (FARSIDE_MUTANT(message_lost_when_full)) return 0;
-    if (out.waiting.empty()) stuck_.push_back(to);
-    kept_ += bytes.size();
-    out.waiting.push_back(std::move(bytes));
-    return ++out.queued;
+    return add(to, out, std::move(bytes));
   }
+
+  /// Keeps the message, to be written with others: by deliver, or behind it by the next send.
+  std::uint64_t keep(rank_t to, message bytes) { return add(to, line_to(to), std::move(bytes)); }
 
   bool gone(rank_t to, std::uint64_t ticket) const { return lines_[to]->delivered >= ticket; }
 
@@ -63,6 +64,7 @@ class outbox {
   }
 
   std::size_t kept() const { return kept_; }  ///< bytes that wait
+  std::size_t kept(rank_t to) const { return lines_[to] ? lines_[to]->kept : 0; }
 
  private:
   struct line {
@@ -70,9 +72,19 @@ class outbox {
     ptr<std::uint64_t> arrived, credits;
     std::uint64_t written = 0, credited = 0;
     std::deque<message> waiting;
-    std::size_t begun = 0;  ///< bytes of the first of them that are written
+    std::size_t begun = 0;       ///< bytes of the first of them that are written
+    std::uint64_t gathered = 1;  ///< messages that have become the first of them
+    std::size_t kept = 0;        ///< bytes that wait
     std::uint64_t queued = 0, delivered = 0;
   };
+
+  std::uint64_t add(rank_t to, line& out, message bytes) {
+    if (out.waiting.empty()) stuck_.push_back(to);
+    kept_ += bytes.size();
+    out.kept += bytes.size();
+    out.waiting.push_back(std::move(bytes));
+    return ++out.queued;
+  }
 
   line& line_to(rank_t to) {
     if (!lines_[to]) [[unlikely]]
@@ -93,7 +105,8 @@ class outbox {
     out->ring = pointer_cast<std::byte>(block + 1);
     std::uint64_t index = fetch_add(senders_word(to), 1);
     out->arrived = arrived_word(to, index);
-    atomic_store(where_word(to, index, c_.link.nprocs()), ptr<std::byte>(me, block.offset()).raw());
+    atomic_store(mailbox_word(to, index, c_.link.nprocs()),
+                 ptr<std::byte>(me, block.offset()).raw());
     return out;
   }
 
@@ -120,6 +133,7 @@ class outbox {
   bool deliver(rank_t to, line& out) {
     bool moved = false;
     while (!out.waiting.empty()) {
+      gather(out);
       message& first = out.waiting.front();
       std::size_t rest = first.size() - out.begun;
       std::size_t least = first.size() <= ring_ / 2 ? rest : std::min(rest, ring_ / 4);
@@ -128,13 +142,31 @@ class outbox {
       write(to, out, first.data() + out.begun, now);
       moved = true;
       kept_ -= now;
+      out.kept -= now;
       out.begun += now;
       if (out.begun < first.size()) continue;
       out.begun = 0;
       out.waiting.pop_front();
-      ++out.delivered;
+      out.delivered += std::exchange(out.gathered, 1);
     }
     return moved;
+  }
+
+  /// Small messages that wait behind the first one join it, so that one put and one atomic carry
+  /// them: a ring is a stream of messages, whose pieces mean nothing.
+  void gather(line& out) {
+    constexpr std::size_t enough = 4096;
+    if (out.begun != 0) return;
+    message together = std::move(out.waiting.front());
+    out.waiting.pop_front();
+    while (!out.waiting.empty() &&
+           together.size() + out.waiting.front().size() <= std::min(enough, ring_ / 2)) {
+      const message& next = out.waiting.front();
+      together.insert(together.end(), next.begin(), next.end());
+      out.waiting.pop_front();
+      ++out.gathered;
+    }
+    out.waiting.push_front(std::move(together));
   }
 
   context& c_;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <farside/core/collectives.hpp>
+#include <farside/core/engine.hpp>
 #include <farside/detail/last_words.hpp>
 #include <farside/detail/messages/batch.hpp>
 #include <farside/detail/messages/inbox.hpp>
@@ -27,6 +28,9 @@
 namespace far::inline FARSIDE_BACKEND::detail {
 
 class post_office;
+
+/// Set before main by programs whose own code sends messages.
+inline constinit std::atomic<bool> program_sends{false};
 
 /// A message whose handler is about to run.
 struct incoming {
@@ -81,13 +85,15 @@ class post_office final : public message_service {
   void send(rank_t to, const message_header& as, std::vector<std::byte> message);
 
   /// The same; never waits.
-  std::uint64_t post(rank_t to, message_header as, std::vector<std::byte> message) {
-    as.bytes = message.size() - sizeof as;
-    message.resize(padded(as.bytes));
-    std::memcpy(message.data(), &as, sizeof as);
+  std::uint64_t post(rank_t to, const message_header& as, std::vector<std::byte> message) {
+    write_header(message, as);
     std::lock_guard lock(lock_);
     return out_.send(to, std::move(message));
   }
+
+  /// Sends it with others to the same rank: when there are 4 KiB of them, when this rank next waits
+  /// or makes progress, or with the next message that is sent. Waits as send does, if it sends.
+  void send_with_others(rank_t to, const message_header& as, std::vector<std::byte> message);
 
   void send_batch(rank_t to, std::vector<std::byte> records) {
     send(to, {.code = {0, batched}, .reply = {}}, std::move(records));
@@ -125,7 +131,47 @@ class post_office final : public message_service {
   bool inside_handler() const override {
     return handler_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
-  void finish() override { quiesce(); }
+  bool in_a_hurry() const override { return inside_handler() && hurry_; }
+
+  /// As long as it lives, the handler that has made it gives up where it would have to wait.
+  class hurry {
+   public:
+    explicit hurry(post_office& office) : office_(office) { office.hurry_ = true; }
+    ~hurry() { office_.hurry_ = false; }
+    hurry(const hurry&) = delete;
+
+   private:
+    post_office& office_;
+  };
+
+  // --- containers whose operations come as messages (detail/engines/choice.hpp) ---
+
+  /// A number that no other container of the job has.
+  std::uint64_t new_number() {
+    std::lock_guard lock(lock_);
+    return std::uint64_t{c_.link.rank()} << 32 | ++numbers_;
+  }
+  void enroll(std::uint64_t number, void* state) {
+    std::lock_guard lock(lock_);
+    served_[number] = state;
+  }
+  void strike(std::uint64_t number) {
+    std::lock_guard lock(lock_);
+    served_.erase(number);
+  }
+  /// Null: it is no more.
+  void* served(std::uint64_t number) {
+    std::lock_guard lock(lock_);
+    auto found = served_.find(number);
+    return found != served_.end() ? found->second : nullptr;
+  }
+  engine_costs costs{};  ///< as last measured
+
+  /// Containers wait for all of their messages before they end. So only programs that send some
+  /// themselves have any to wait for, and those are the same on all ranks.
+  void finish() override {
+    if (program_sends.load(std::memory_order_acquire)) quiesce();
+  }
   void stop() override;
 
   /// Collective: returns when no message of any rank is under way.
@@ -135,6 +181,13 @@ class post_office final : public message_service {
   static constexpr std::uint64_t result = 0, failure = 1, batched = 2;  ///< offsets in no module
   static constexpr std::size_t most_kept = std::size_t{1} << 20;  ///< bytes; then nothing is taken
   static constexpr std::size_t forward_bytes = 16384;
+
+  static void write_header(std::vector<std::byte>& message, message_header as) {
+    as.bytes = message.size() - sizeof as;
+    message.resize(padded(as.bytes));
+    std::memcpy(message.data(), &as, sizeof as);
+  }
+  void until_gone(rank_t to, std::uint64_t ticket);
 
   bool look();
   bool take(bool one);
@@ -154,17 +207,39 @@ class post_office final : public message_service {
   code_map code_;
   std::deque<std::shared_ptr<awaiting>> answered_;  ///< their futures are to be made ready
   std::vector<gathering*> gatherings_;
+  std::map<std::uint64_t, void*> served_;  ///< containers, by number
+  std::uint64_t numbers_ = 0;
   std::map<rank_t, batch> forwards_;  ///< of whoever serves
   std::size_t first_ = 0;             ///< whose messages are taken first; of whoever serves
   std::atomic<std::uint64_t> sent_{0}, handled_{0};  ///< messages and answers, over all time
   std::atomic<bool> serving_{false};
   std::atomic<std::thread::id> handler_{};  ///< the thread that runs a handler
+  bool hurry_ = false;                      ///< of that thread
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
 
 inline void post_office::send(rank_t to, const message_header& as, std::vector<std::byte> message) {
-  std::uint64_t ticket = post(to, as, std::move(message));
+  until_gone(to, post(to, as, std::move(message)));
+}
+
+inline void post_office::send_with_others(rank_t to, const message_header& as,
+                                          std::vector<std::byte> message) {
+  constexpr std::size_t enough = 4096;
+  write_header(message, as);
+  std::uint64_t ticket;
+  {
+    std::lock_guard lock(lock_);
+    ticket = out_.keep(to, std::move(message));
+    if (out_.kept(to) < enough) {
+      wake(c_, c_.link.rank());  // its thread sleeps only while nothing is kept
+      return;
+    }
+  }
+  until_gone(to, ticket);
+}
+
+inline void post_office::until_gone(rank_t to, std::uint64_t ticket) {
   if (ticket == 0 || (inside_handler() && !FARSIDE_MUTANT(message_handler_waits))) return;
   waits note(c_, job::waiting::put, to);
   auto gone = [&] {

@@ -31,7 +31,7 @@ inline constexpr std::size_t bell_word = message_words + 64;
 inline ptr<std::uint64_t> arrived_word(rank_t rank, std::uint64_t index) {
   return {rank, message_words + 128 + 8 * index};
 }
-inline ptr<std::uint64_t> where_word(rank_t rank, std::uint64_t index, rank_t nprocs) {
+inline ptr<std::uint64_t> mailbox_word(rank_t rank, std::uint64_t index, rank_t nprocs) {
   return {rank, message_words + 128 + 8 * (nprocs + index)};
 }
 

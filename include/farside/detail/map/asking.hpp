@@ -1,0 +1,234 @@
+// engine: operations that are sent to the owner of a key (far::engine::rpc).
+//
+//   caller                                           owner, in a handler
+//   what, items (keys, or keys and values) ------->  the same operation on its own table, item by
+//                                                    item, until one would have to wait
+//   counts what was taken or erased, and grows <---  an answer for each that is done
+//   the rest one-sided
+//
+// The owner's protocol is that of every rank (changes.hpp), on its own table, so that operations
+// sent and one-sided ones may meet. It never grows a table, and helps nobody who does: entries that
+// have moved it follows into the next table. What it has taken is counted by the caller: sizes are
+// those of who asked, and are complete when that rank comes to a barrier. Where the owner would
+// have begun to grow a table, the caller does.
+#pragma once
+
+#include <farside/detail/map/engine.hpp>
+
+#include <memory>
+#include <tuple>
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+/// What became of one item. `value`: of find what was found, of accumulate what there was before,
+/// of modify what there is now.
+template <class V>
+struct answer {
+  bool created = false;  ///< of erase: whether it was there
+  counted count = counted::nothing;
+  bool strained = false;
+  std::optional<V> value{};
+
+  using form = std::tuple<std::uint8_t, std::optional<V>>;
+  form pack() const {
+    return {static_cast<std::uint8_t>(created | strained << 1 | static_cast<int>(count) << 2),
+            value};
+  }
+  static answer unpack(form from) {
+    int bits = std::get<0>(from);
+    return {(bits & 1) != 0, static_cast<counted>(bits >> 2), (bits & 2) != 0,
+            std::move(std::get<1>(from))};
+  }
+};
+
+template <class Item>
+const auto& key_of(const Item& item) {
+  if constexpr (requires { item.first; })
+    return item.first;
+  else
+    return item;
+}
+
+/// The handler.
+template <class Engine, class What, class Item>
+struct serve_map {
+  using form = typename Engine::answer_type::form;
+  std::vector<form> operator()(std::uint64_t number, promise with, What what,
+                               const std::vector<Item>& items) const {
+    std::vector<form> answers;
+    answers.reserve(items.size());
+    at_owner<Engine>(number, [&](Engine& e) {
+      for (const Item& item : items) answers.push_back(e.serve(what, item, with).pack());
+      return true;
+    });
+    return answers;
+  }
+};
+
+/// Does one operation for another rank.
+template <class K, class V, class Hash, class Probing>
+template <class What, class Item>
+auto engine<K, V, Hash, Probing>::serve(What& what, const Item& item, promise with) -> answer_type {
+  const K& key = map::key_of(item);
+  place p = place_of(key);
+  on_behalf_ = {};
+  answer_type result;
+  auto change = [&](const auto& update) {
+    outcome done = update_slowly<std::remove_cvref_t<decltype(update)>>(
+        key, update, with, static_cast<prefetched<engine>*>(nullptr));
+    result.created = done.created;
+    return std::move(done.old);
+  };
+  if constexpr (std::is_same_v<What, find_there>) {
+    result.value = find(key, p, with);
+  } else if constexpr (std::is_same_v<What, erase_there>) {
+    result.created = erase(key, p, with);
+  } else if constexpr (std::is_same_v<What, insert_there>) {
+    change(keep<V>{item.second});
+  } else if constexpr (std::is_same_v<What, assign_there>) {
+    change(replace<V>{item.second});
+  } else if constexpr (requires { what.op; }) {
+    result.value = change(combine<V, std::remove_cvref_t<decltype(what.op)>>{item.second, what.op});
+  } else {
+    auto remember = [&](V& value) {
+      what.change(value);
+      result.value = value;
+    };
+    change(transform<V, decltype(remember)>{remember});
+  }
+  result.count = on_behalf_.count;
+  result.strained = on_behalf_.strained;
+  return result;
+}
+
+/// The caller's part of what the owner has done.
+template <class K, class V, class Hash, class Probing>
+auto engine<K, V, Hash, Probing>::accept(rank_t member, typename answer_type::form from)
+    -> answer_type {
+  answer_type a = answer_type::unpack(std::move(from));
+  switch (a.count) {
+    case counted::nothing:
+      break;
+    case counted::at_home:
+      count_taken(member, tables.of(member), 0);
+      break;
+    case counted::away:
+      count_taken(member, tables.of(member), 1);
+      break;
+    case counted::erased:
+      count_erased(member);
+      break;
+    case counted::revived:
+      count_revived(member);
+      break;
+  }
+  if (a.strained) {
+    table& t = tables.of(member);
+    move_table(member, t, t.capacity);
+  }
+  return a;
+}
+
+/// Asks for one item and waits. Nothing if the owner could not.
+template <class K, class V, class Hash, class Probing>
+template <class What, class Item>
+[[gnu::noinline]] auto engine<K, V, Hash, Probing>::ask(rank_t member, const What& what,
+                                                        const Item& item, promise with)
+    -> std::optional<answer_type> {
+  auto answers =
+      choice.ask(member, 1, serve_map<engine, What, Item>{}, with, what, std::vector<Item>(1, item))
+          .get();
+  if (!answers.empty()) return accept(member, std::move(answers[0]));
+  choice.count_declined(1);
+  return std::nullopt;
+}
+
+/// The same for an update; nothing, too, if its function cannot leave this rank.
+template <class K, class V, class Hash, class Probing>
+template <class Update>
+auto engine<K, V, Hash, Probing>::ask_update(rank_t member, const K& key, const Update& with,
+                                             promise promised) -> std::optional<outcome> {
+  std::optional<answer_type> a;
+  auto send = [&](const auto& what, const V& value) {
+    a = ask(member, what, std::pair<K, V>(key, value), promised);
+  };
+  if constexpr (std::is_same_v<Update, keep<V>>) {
+    send(insert_there{}, with.value);
+  } else if constexpr (std::is_same_v<Update, replace<V>>) {
+    send(assign_there{}, with.value);
+  } else if constexpr (requires { with.op; }) {
+    using Op = std::remove_cvref_t<decltype(with.op)>;
+    if constexpr (travels<Op>) send(accumulate_there<Op>{with.op}, with.value);
+  }
+  if (!a) return std::nullopt;
+  return outcome{a->created, std::move(a->value)};
+}
+
+/// The same without waiting: a future of `result(answer)`, or of `alone()` if the owner could not.
+template <class K, class V, class Hash, class Probing>
+template <class What, class Item, class Result, class Alone>
+auto engine<K, V, Hash, Probing>::ask_later(rank_t member, const What& what, const Item& item,
+                                            promise with, Result result, Alone alone) {
+  auto then = [this, member, result, alone](auto answers) mutable {
+    if (!answers.empty()) return result(accept(member, std::move(answers[0])));
+    choice.count_declined(1);
+    return alone(*this);
+  };
+  return choice.ask_later(member, then, serve_map<engine, What, Item>{}, with, what,
+                          std::vector<Item>(1, item));
+}
+
+/// For many: calls `take(i, answer)` for each item that its owner has done, and `alone(i)` for the
+/// others, this rank's own among them. Items of one member are done in their order: a message for
+/// each member that has any, with up to 256 of them, then the next ones.
+template <class K, class V, class Hash, class Probing>
+template <class What, class Item, class Take, class Alone>
+void engine<K, V, Hash, Probing>::ask_many(const What& what, std::span<const Item> items,
+                                           promise with, Take take, Alone alone) {
+  constexpr std::size_t most = 256;
+  std::vector<std::vector<std::size_t>> of(members.size());
+  for (std::size_t i = 0; i < items.size(); ++i)
+    of[place_of(map::key_of(items[i])).member].push_back(i);
+  for (std::size_t i : std::exchange(of[members.rank()], {})) alone(i);
+  struct asked {
+    rank_t member;
+    std::span<const std::size_t> which;
+    future<std::vector<typename answer_type::form>> answers;
+  };
+  bool more = true;
+  for (std::size_t begin = 0; std::exchange(more, false); begin += most) {
+    std::vector<asked> round;
+    for (rank_t m = 0; m < of.size(); ++m) {
+      if (of[m].size() <= begin) continue;
+      auto which =
+          std::span<const std::size_t>(of[m]).subspan(begin, std::min(most, of[m].size() - begin));
+      std::vector<Item> some;
+      some.reserve(which.size());
+      for (std::size_t i : which) some.push_back(items[i]);
+      round.push_back(
+          {m, which,
+           choice.ask(m, some.size(), serve_map<engine, What, Item>{}, with, what, some)});
+      more = more || begin + most < of[m].size();
+    }
+    for (asked& one : round) {
+      auto answers = one.answers.get();
+      for (std::size_t k = 0; k < answers.size(); ++k)
+        take(one.which[k], accept(one.member, std::move(answers[k])));
+      choice.count_declined(one.which.size() - answers.size());
+      for (std::size_t i : one.which.subspan(answers.size())) alone(i);
+    }
+  }
+}
+
+/// Asks owners for many, and does what is left by `alone(i)`: how many were added, or erased.
+template <class Engine, class What, class Item, class Alone>
+std::size_t count_asked(Engine& e, const What& what, std::span<const Item> items, promise with,
+                        Alone alone) {
+  std::size_t count = 0;
+  e.ask_many(
+      what, items, with, [&](std::size_t, const auto& answer) { count += answer.created; },
+      [&](std::size_t i) { count += alone(i); });
+  return count;
+}
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map
