@@ -21,16 +21,18 @@ namespace programs {
 
 namespace {
 
-/// Enough that no rank gets more than a few percent above its share: with s samples a rank the
-/// largest exceeds it by the factor 1 + sqrt(2 ln(ranks) / s) or so.
-constexpr std::uint64_t samples_a_rank = 2048;
+/// Enough that no rank gets much above its share: with s samples a rank the largest exceeds it by
+/// the factor 1 + sqrt(2 ln(ranks) / s) or so, at 1024 and 1000 ranks by an eighth.
+std::uint64_t samples_a_rank() {
+  return std::max<std::uint64_t>(1024, (std::uint64_t{1} << 15) / far::nprocs());
+}
 
 /// Collective. One splitter less than there are ranks: rank i gets what is not below the i-th and
 /// below the next.
 std::vector<place> choose_splitters(const std::byte* records, const share& mine,
                                     const record_form& form) {
   std::vector<place> sample;
-  std::uint64_t n = std::min(samples_a_rank, mine.count), random = mine.first;
+  std::uint64_t n = std::min(samples_a_rank(), mine.count), random = mine.first;
   with_key(form.type, [&](auto key) {
     for (std::uint64_t i = 0; i < n; ++i) {  // one from each n-th part of them
       random = random * 6364136223846793005u + 1442695040888963407u;

@@ -91,6 +91,10 @@ int main(int argc, char** argv) {
     fprintf(stderr, "last words\n");
     return 5;
   }
+  if (mode == "refuse" && mine) {
+    own->say("act: a file is missing");
+    own->state = far::job::rank_state::refused;
+  }
   if (mode == "deaf") {  // SIGTERM does not end it
     signal(SIGTERM, SIG_IGN);
     if (mine) usleep(300'000), _exit(4);
@@ -114,7 +118,7 @@ int main(int argc, char** argv) {
   }
   if (mode == "kill" || mode == "exit" || mode == "vanish" || mode == "throw" ||
       mode == "throw_hang" || mode == "deaf" || mode == "family" || mode == "unborn" ||
-      mode == "hang")
+      mode == "refuse" || mode == "hang")
     wait_forever();
 
   if (mode == "env") {

@@ -165,6 +165,9 @@ endings() {
   check "$backend: exception" 5 "rank 1 \(pid [0-9]+\) failed: far::alloc: 9 GiB asked, 1 GiB free; ending" "^last words$"
   run "$farside" run -n 3 "$act" throw_hang 1
   check "$backend: exception, then nothing" 1 "rank 1 \(pid [0-9]+\) failed: far::alloc"; faster_than "$backend: exception, soon" 5
+  run "$farside" run -n 3 "$act" refuse 1; check "$backend: refusal" 1 "^act: a file is missing$"
+  lines_on_stderr "$backend: refusal, nothing added" 1; faster_than "$backend: refusal, soon" 5
+  nothing_left "$backend: refusal, nothing left"
   run "$farside" run -n 3 "$act" late 1 6; check "$backend: status after the runtime" 6 "rank 1 \(pid [0-9]+\) exited with status 6$"
   run "$farside" run -n 3 "$act" deaf 1; check "$backend: deaf to SIGTERM" 4; faster_than "$backend: deaf, soon" 5
   nothing_left "$backend: deaf, nothing left"
