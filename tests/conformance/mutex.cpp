@@ -133,6 +133,7 @@ FAR_TEST(many_mutexes) {
   far::all_reduce(std::span(mine));
   CHECK_EQ(far::get(cells, n), mine);
   CHECK_THROWS(locks[n], "of a far::mutex_set of 10");
+  CHECK_EQ(far::mutex_set(0).size(), 0u);
   release(cells);
 }
 

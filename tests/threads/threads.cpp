@@ -3,6 +3,7 @@
 #include "../conformance/suite.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
 #include <span>
 #include <thread>
@@ -216,6 +217,29 @@ FAR_TEST(futures) {
   CHECK_EQ(far::atomic_load(counters[far::rank()]), 40L * all_threads() * (far::rank() + 1L));
   release(arrays);
   release(counters);
+}
+
+/// Threads of one rank keep apart, as ranks do; and all accumulates are there.
+FAR_TEST(mutexes_and_accumulates) {
+  far::mutex door(far::nprocs() - 1);
+  auto cell = shared_objects<std::uint64_t>(0);
+  auto sums = shared_objects<double>(0, 40);
+  constexpr unsigned times = 10;
+  on_threads([&](unsigned) {
+    std::vector<double> ones(40, 1.0);
+    for (unsigned i = 0; i < times; ++i) {
+      far::accumulate(sums, ones.data(), ones.size());
+      std::lock_guard inside(door);
+      far::put(cell, far::get(cell) + 1);
+    }
+    far::flush();
+    CHECK_THROWS(door.unlock(), "does not hold");
+  });
+  far::barrier();
+  CHECK_EQ(far::get(cell), times * all_threads());
+  CHECK_EQ(far::get(sums, 40), std::vector<double>(40, times * all_threads()));
+  release(cell);
+  release(sums);
 }
 
 FAR_TEST(statistics) {

@@ -53,6 +53,7 @@
 #include <farside/detail/container.hpp>
 #include <farside/detail/mutants.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -95,8 +96,7 @@ class mutex_state : public shared_state {
     return &mark;
   }
 
-  // A member's block: | tails of those it hosts, a cache line each | next, grants of mutex 0 | ...
-  // |
+  // A member's block: | tails of those it hosts, 64 bytes each | next, grants of mutex 0 | ... |
   static constexpr std::size_t line = 8;  // words
   std::size_t hosted_by(rank_t member) const {
     if (host_) return member == *host_ ? size_ : 0;
@@ -201,7 +201,7 @@ inline mutex_state::mutex_state(const char* kind, std::size_t n, std::optional<r
     : shared_state(kind, with), size_(n), host_(host), turns_(std::make_unique<turn[]>(n)) {
   if (host_) require_root(members, kind, *host_);
   std::vector<std::uint64_t> zeros(hosted_by(members.rank()) * line + 2 * size_);
-  auto block = alloc<std::uint64_t>(zeros.size());
+  auto block = alloc<std::uint64_t>(std::max<std::size_t>(zeros.size(), 1));
   put(block, zeros.data(), zeros.size());
   blocks_ = all_gather(block, members);
   synchronize(*where, members.members());
