@@ -2,7 +2,7 @@
 #include "../common/genome/command_line.hpp"
 #include "../common/genome/kmer.hpp"
 #include "job.hpp"
-#include "origins.hpp"
+#include "kmer_files.hpp"
 
 #include <cstdio>
 

@@ -2,7 +2,7 @@
 // all ranks come to agree on it, so that a job says one line and ends.
 #pragma once
 
-#include <farside/farside.hpp>
+#include <farside/core/runtime.hpp>
 
 #include <cstdio>
 #include <cstring>

@@ -1,7 +1,7 @@
 // A bar on rank 0's terminal; nothing where standard error is none.
 #pragma once
 
-#include <farside/farside.hpp>
+#include <farside/core/runtime.hpp>
 
 #include <unistd.h>
 #include <algorithm>

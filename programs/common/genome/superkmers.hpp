@@ -94,7 +94,7 @@ class superkmer_splitter {
       std::uint8_t* codes = codes_.data() + 1;  // one before the run for its flank
       while (at + length < n) {
         std::uint8_t code = code_of[static_cast<unsigned char>(bases[at + length])];
-        codes[length] = code;
+        codes[length] = code & 3;  // what lies behind a run is packed with its end
         if (code > 3) break;
         ++length;
       }
