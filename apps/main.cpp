@@ -18,6 +18,10 @@ constexpr const char* usage =
 
   run -n N program...   starts a program built for any back end on N ranks
   sim program...        runs a program built for sim under many seeds of an adversary
+  sort                  sorts a file on many ranks, or runs the ISx benchmark
+  kmers                 counts the k-mers of reads (FASTA, FASTQ)
+  contigs               assembles contigs from reads or k-mers
+  simulate              makes genomes and reads to try them on
   demo [-n N]           shows the library at work on this machine
   bench core            measures put, get, atomics and collectives of each back end
   bench containers      measures hash maps, queues and so on beside their floors
@@ -34,6 +38,10 @@ const std::map<std::string, int (*)(const arguments&)> commands = {
     {"demo", far::app::demo_command},       {"doctor", far::app::doctor_command},
     {"sim", far::app::sim_command},         {"__rank", far::app::supervise_command},
     {"__switch", far::app::switch_command},
+    {"sort", [](const arguments& words) { return far::app::program_command("sort", words); }},
+    {"kmers", [](const arguments& words) { return far::app::program_command("kmers", words); }},
+    {"contigs", [](const arguments& words) { return far::app::program_command("contigs", words); }},
+    {"simulate", [](const arguments& words) { return far::app::program_command("simulate", words); }},
 };
 
 int unknown(const std::string& name) {

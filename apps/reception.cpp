@@ -83,7 +83,7 @@ void write_down(ledger& book, std::size_t i, const reach::news& news) {
     text[sizeof text - 1] = '\0';
     slot.say(text);
   }
-  if (news.state <= static_cast<std::uint32_t>(far::job::rank_state::failed))
+  if (news.state <= static_cast<std::uint32_t>(far::job::rank_state::refused))
     slot.state = static_cast<far::job::rank_state>(news.state);
   book.records[i].pid = news.process;
   if (news.told) book.records[i].told = 1;

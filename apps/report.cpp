@@ -26,6 +26,7 @@ int cause::status() const {
     case kind::vanished:
     case kind::absent:
     case kind::lost:
+    case kind::refused:
       return failure;
     default:
       return detail == 0 ? failure : detail;
@@ -54,6 +55,7 @@ std::optional<cause> judge(const job_state& job, std::size_t i) {
   slot& owner = (*job.book.board)[process];
   bool told = job.book.records[process].told;
   rank_state state = rank.state;
+  if (state == rank_state::refused && !told) return cause{kind::refused, i, 0};
   if (!owner.reaped.load(std::memory_order_acquire)) {
     if (state == rank_state::failed && !told) return cause{kind::failed, i, 0};
     if (job.book.records[process].lost && !told) return cause{kind::lost, i, 0};
@@ -61,6 +63,7 @@ std::optional<cause> judge(const job_state& job, std::size_t i) {
   }
   if (told) return std::nullopt;
   state = rank.state;  // may have changed between the first look and its end
+  if (state == rank_state::refused) return cause{kind::refused, i, 0};
   int status = static_cast<int>(owner.wait_status.load());
   bool spoke = state == rank_state::failed || (state != rank_state::finished && rank.message_ready);
   if (WIFSIGNALED(status)) {
@@ -125,6 +128,13 @@ static std::string early_leaver(const job_state& job) {
   return "";
 }
 
+std::string announce(const job_state& job, const cause& why, const std::string& consequence) {
+  if (why.what == cause::kind::refused) return words_of((*job.book.board)[why.slot]) + "\n";
+  std::string text = why.what == cause::kind::timeout ? "" : describe(job, why);
+  if (!consequence.empty()) text += (text.empty() ? "" : "; ") + consequence;
+  return text.empty() ? "" : "farside run: " + text + "\n";
+}
+
 std::string describe(const job_state& job, const cause& why) {
   using kind = cause::kind;
   std::string rank = name_of_rank(job, why.slot);
@@ -142,6 +152,7 @@ std::string describe(const job_state& job, const cause& why) {
     case kind::lost:
       return rank + " is lost: its host does not answer, or its supervisor there was killed";
     case kind::failed:
+    case kind::refused:
       return rank + " failed: " + words_of((*job.book.board)[why.slot]);
     case kind::timeout:
       return "the job was not done after " + human_time(job.options.timeout) + " (--timeout)";
@@ -168,6 +179,7 @@ const char* state_name(rank_state state, bool reaped) {
     case rank_state::finished:
       return reaped ? "ended" : "finished";
     case rank_state::failed:
+    case rank_state::refused:
       return reaped ? "ended" : "failed";
   }
   return "?";

@@ -17,6 +17,7 @@ struct cause {
     lost,      ///< on another host, whose supervisor of it, or which itself, is gone
     absent,    ///< exit with 0 without a runtime, while another rank counts on it
     failed,    ///< an exception left the runtime: the rank says why
+    refused,   ///< the program cannot do what it was asked to: the rank has the line to print
     late,      ///< non-zero after its runtime ended: the others may go on
     timeout,
     interrupted,  ///< SIGINT or SIGTERM to the launcher
@@ -41,6 +42,10 @@ bool bereaved(const job_state&, std::size_t slot);
 
 /// `rank 2 (pid 4711) was killed by signal 9 (SIGKILL)`.
 std::string describe(const job_state&, const cause&);
+
+/// What to print about it: the line above with what follows from it, or a refusal as it is.
+/// Nothing of a time-out, which has been described already.
+std::string announce(const job_state&, const cause&, const std::string& consequence);
 
 /// A line per rank: what it waits for, on whom, since when; and who is behind in collectives.
 std::string waiting_report(const job_state&, double age);

@@ -16,5 +16,8 @@ int doctor_command(const arguments& words);
 int bench_command(const arguments& words);
 int demo_command(const arguments& words);
 int sim_command(const arguments& words);
+/// `farside NAME [-n N] [--backend B] [--timeout T] ARGUMENTS...`: starts the program NAME_<flavour>
+/// that comes with farside, on as many ranks as there are cores unless -n says otherwise.
+int program_command(const std::string& name, const arguments& words);
 
 }  // namespace far::app

@@ -263,13 +263,12 @@ void watcher::begin_ending() {
                       cause_->what != kind::starter;
   bool itself_lives = names_a_rank && (job_.options.threads || rank_lives(cause_->slot));
   if (itself_lives && others > 0) --others;
-  std::string text = cause_->what == kind::timeout ? "" : describe(job_, *cause_);
   std::string end = "ending the" + std::string(names_a_rank ? " other " : " ") +
                     (!in_hand()    ? "ranks"
                      : others == 1 ? "rank"
                                    : std::to_string(others) + " ranks");
-  if (others > 0 || !in_hand()) text += (text.empty() ? "" : "; ") + end;
-  if (!text.empty()) std::fprintf(stderr, "farside run: %s\n", text.c_str());
+  if (others == 0 && in_hand()) end.clear();
+  std::fputs(announce(job_, *cause_, end).c_str(), stderr);
 
   phase_ = phase::ending;
   phase_began_ = monotonic_ns();
@@ -330,7 +329,7 @@ int watcher::conclude(relays& lines) {
   for (std::size_t i = 0; !cause_ && job_.supervised() && i < job_.options.ranks; ++i)
     if (rank_lives(i)) cause_ = cause{cause::kind::starter, i, starter_status_.value_or(failure)};
   if (!cause_) return success;
-  if (!said) std::fprintf(stderr, "farside run: %s\n", describe(job_, *cause_).c_str());
+  if (!said) std::fputs(announce(job_, *cause_, "").c_str(), stderr);
   return cause_->status();
 }
 

@@ -32,6 +32,13 @@ struct rank_failure : error {
   using error::error;
 };
 
+/// Thrown by a program, out of the body of far::run: it cannot do what its user asks for, as a file
+/// is missing or an option makes no sense. One rank or all of them may throw it. The job ends with
+/// status 1, and the message, to which nothing is added, is the one line that is printed.
+struct refusal : error {
+  using error::error;
+};
+
 namespace detail {
 
 /// A piece of a message: text, a number, or what has a function to_text. Not a stream, so that a

@@ -6,6 +6,7 @@
 #include <farside/detail/last_words.hpp>
 #include <farside/detail/report.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -49,6 +50,13 @@ class runtime {
   }
 
  private:
+  /// Hands the words of a far::refusal to the launcher; false if there is none.
+  bool refuse(const char* why) {
+    context_->slot->say(why);
+    end_as_ = job::rank_state::refused;
+    return context_->slot != &context_->private_slot;
+  }
+
   template <class Body>
   friend int run_with(int argc, char** argv, Body& body, runtime::options with);
   explicit runtime(const detail::start_options& start_with, options with) {
@@ -70,6 +78,7 @@ class runtime {
 
   std::unique_ptr<detail::context> context_;
   int unwinding_ = std::uncaught_exceptions();
+  job::rank_state end_as_ = job::rank_state::failed;  ///< when an exception leaves its scope
 };
 
 namespace detail {
@@ -135,7 +144,7 @@ inline runtime::~runtime() {
   detail::context& c = *context_;
   if (std::uncaught_exceptions() > unwinding_) {
     fail("an exception left the scope of its far::runtime");
-    if (!c.bereaved) c.slot->state.store(job::rank_state::failed);
+    if (!c.bereaved) c.slot->state.store(end_as_);
     detail::end_containers(c);
     detail::bind_to_machine<detail::context>(c.link, nullptr);
     detail::set_current(nullptr);
@@ -167,7 +176,7 @@ inline runtime::~runtime() {
 /// Runs `body` on every rank and returns the program's exit status: main in one line. Ranks may
 /// then also be threads of one process (FARSIDE_THREADS=N on smp). `body` takes nothing or
 /// (argc, argv), and returns nothing or an exit status. An exception that leaves it is printed
-/// with the rank's number and ends the job.
+/// with the rank's number and ends the job; a far::refusal is printed as it is, once.
 template <class Body>
 int run(int argc, char** argv, Body body, runtime::options with) {
   return run_with(argc, argv, body, with);
@@ -195,19 +204,36 @@ int call_body(Body& body, int argc, char** argv) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// A rank that has refused waits for the launcher to end the job: were it gone before, others
+/// might notice and complain. The launcher needs a tenth of a second; if it is gone, so are we.
+inline void await_end() { std::this_thread::sleep_for(std::chrono::seconds(5)); }
+
+}  // namespace detail
+
 template <class Body>
 int run_with(int argc, char** argv, Body& body, runtime::options with) {
   auto one_rank = [&](const detail::start_options& start_with) {
     std::string name = "a rank that did not start";
+    bool told = false;
     try {
       runtime world(start_with, with);
       name = detail::text("rank ", rank());
       try {
         return detail::call_body(body, argc, argv);
+      } catch (const refusal& e) {
+        told = world.refuse(e.what());
+        throw;
       } catch (const std::exception& e) {
         world.fail(e.what());
         throw;
       }
+    } catch (const refusal& e) {
+      if (told)
+        detail::await_end();
+      else
+        std::fprintf(stderr, "%s\n", e.what());
     } catch (const std::exception& e) {
 #if defined(FARSIDE_USE_SIM)
       if (detail::is_excusable(e))

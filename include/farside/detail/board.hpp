@@ -6,7 +6,8 @@
 // back end: the launcher is one program for all of them.
 //
 //   unborn --runtime starts--> running --runtime ends----------------> finished
-//                                 \--exception leaves the runtime----> failed
+//                                 |\--exception leaves the runtime---> failed
+//                                 \--far::refusal leaves far::run----> refused
 #pragma once
 
 #include <fcntl.h>
@@ -30,7 +31,7 @@ inline constexpr const char* rank_variable = "FARSIDE_RANK";          ///< smp: 
 inline constexpr const char* nprocs_variable = "FARSIDE_NPROCS";      ///< smp: how many ranks
 inline constexpr const char* threads_variable = "FARSIDE_THREADS";    ///< smp: ranks are threads
 
-enum class rank_state : std::uint32_t { unborn, running, finished, failed };
+enum class rank_state : std::uint32_t { unborn, running, finished, failed, refused };
 
 /// What a rank waits for. `nothing` is a rank that computes.
 enum class waiting : std::uint32_t {

@@ -1,0 +1,105 @@
+// `farside sort` and the like: programs that come with farside, each built for every back end.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "machine.hpp"
+#include "run.hpp"
+#include "support.hpp"
+
+namespace far::app {
+
+namespace {
+
+/// The words that are ours, as `farside run` understands them, and those of the program.
+struct divided {
+  arguments ours, theirs;
+  std::string backend = "smp";
+  bool ranks_given = false, help = false;
+};
+
+/// Ours may stand anywhere before `--`.
+divided divide(const arguments& words) {
+  divided result;
+  bool ours_may_follow = true;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    std::string name = word.substr(0, word.find('='));
+    if (!word.starts_with("--") && word.starts_with("-n")) name = "-n";
+    auto value = [&] {
+      if (name == "-n" && word.size() > 2) return word.substr(2);
+      if (name.size() < word.size()) return word.substr(name.size() + 1);
+      if (i + 1 == words.size()) throw error(usage_error, name + " needs a value behind it");
+      return words[++i];
+    };
+    if (!ours_may_follow) {
+      result.theirs.push_back(word);
+    } else if (word == "--") {
+      ours_may_follow = false;
+      result.theirs.push_back(word);
+    } else if (word == "-h" || word == "--help") {
+      result.help = true;
+    } else if (name == "--backend") {
+      result.backend = value();
+    } else if (name == "-n" || name == "--ranks" || name == "--hosts") {
+      result.ranks_given = true;
+      result.ours.insert(result.ours.end(), {name, value()});
+    } else if (name == "--timeout" || name == "--segment") {
+      result.ours.insert(result.ours.end(), {name, value()});
+    } else if (word == "--threads") {
+      result.ours.push_back(word);
+    } else {
+      result.theirs.push_back(word);
+    }
+  }
+  return result;
+}
+
+arguments flavours_of(const std::string& backend) {
+  if (backend == "mpi") return {"openmpi", "mpich"};
+  if (backend == "smp" || backend == "openmpi" || backend == "mpich" || backend == "shmem")
+    return {backend};
+  throw error(usage_error,
+              "--backend " + backend +
+                  ": there is no such back end; it is one of smp, mpi, openmpi, mpich, shmem");
+}
+
+std::string find_program(const std::string& name, const std::string& backend) {
+  arguments names;
+  for (const std::string& flavour : flavours_of(backend)) {
+    names.push_back(name + "_" + flavour);
+    if (std::string path = find_companion(names.back()); !path.empty()) return path;
+  }
+  throw error(not_found, "the program " + names[0] + " is neither in " + self_directory() +
+                             " nor in " + self_directory() +
+                             "/../libexec/farside; build it (cmake --build build/dev --target " +
+                             names[0] + "), or choose another --backend");
+}
+
+/// As many as this process may use at once.
+std::uint32_t usable_cores() {
+  cores found = count_cores();
+  double quota = std::ceil(found.quota.value_or(found.allowed));
+  return static_cast<std::uint32_t>(std::clamp<double>(quota, 1, found.allowed));
+}
+
+}  // namespace
+
+int program_command(const std::string& name, const arguments& words) {
+  divided all = divide(words);
+  std::string program = find_program(name, all.backend);
+  if (all.help) {
+    run_options once;
+    once.ranks = 1;
+    once.command = {program, "--help"};
+    return run_job(std::move(once));
+  }
+  if (!all.ranks_given)
+    all.ours.insert(all.ours.end(), {"-n", std::to_string(usable_cores())});
+  all.ours.insert(all.ours.end(), {"--", program});
+  all.ours.insert(all.ours.end(), all.theirs.begin(), all.theirs.end());
+  return run_job(parse_run(all.ours));
+}
+
+}  // namespace far::app
