@@ -1,0 +1,287 @@
+// Reading sequences from files by all ranks together.
+//
+//   plain files              cut into as many ranges of bytes as there are ranks
+//   compressed files         each is inflated by one rank, whoever is free; ranks that have none
+//   help: standard input, pipes    by rank 0; they take blocks of sequences from a queue
+//
+// Whatever the number of ranks, the first bad record of a file is told by its number.
+#pragma once
+
+#include "input_files.hpp"
+#include "scan.hpp"
+
+#include <farside/containers/circular_queue.hpp>
+#include <farside/containers/counter.hpp>
+
+#include <sys/stat.h>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace genome {
+
+/// Why a file cannot be what it should.
+[[noreturn]] inline void fail_on_record(const std::string& name, const bad_record& bad) {
+  fail(name == "-" ? "standard input" : name, ": record ", bad.record, ": ", bad.text);
+}
+
+inline constexpr std::uint64_t to_the_end = std::numeric_limits<std::uint64_t>::max();
+
+/// A whole file or stream, by this rank alone. `kind` may be of any format. Returns the records.
+template <class Sink, class Poll>
+std::uint64_t scan_whole(const std::string& name, unsigned k, Sink&& sink, Poll&& poll) {
+  std::uint64_t records = 0;
+  try {
+    std::optional<text_source> source;
+    try {
+      source.emplace(name);
+    } catch (const failure& e) {
+      fail(name, ": ", e.what());
+    }
+    text_window text(*source);
+    bool any = false;
+    try {
+      any = text.more();
+    } catch (const failure& e) {
+      throw bad_record{1, e.what()};
+    }
+    if (!any) return 0;
+    if (*text.begin() == '@')
+      records = scan_fastq(text, to_the_end, sink, poll);
+    else if (*text.begin() == '>')
+      records = scan_fasta(text, true, to_the_end, k, sink, poll);
+    else
+      throw bad_record{1, "begins with neither '@' (FASTQ) nor '>' (FASTA)"};
+  } catch (const bad_record& bad) {
+    fail_on_record(name, bad);
+  }
+  return records;
+}
+
+/// Pieces of sequences on their way to another rank, with a line's end after each.
+struct sequence_block {
+  static constexpr std::size_t room = (std::size_t{1} << 15) - 8;
+  std::uint64_t size = 0;
+  std::array<char, room> text;
+};
+
+/// One reading of all files. Made, and `read` called, by all ranks.
+class input_reader {
+ public:
+  explicit input_reader(const std::vector<input_file>& files, unsigned k)
+      : files_(files), k_(k), blocks_(0, 64), tickets_(0), finished_(0), stop_(0) {
+    for (std::uint32_t i = 0; i < files.size(); ++i) {
+      if (files[i].kind == input_kind::compressed) compressed_.push_back(i);
+      streams_ += files[i].kind == input_kind::stream;
+    }
+  }
+
+  /// Collective: `sink(bases, n)` for this rank's share, as in scan.hpp. `poll(bytes, records)`
+  /// must help others to get on, and returns whether to. `complete()` ends what the sink began, and
+  /// returns why it could not. Returns this rank's records. Throws on all ranks if any file is bad.
+  template <class Sink, class Poll, class Complete>
+  std::uint64_t read(Sink&& sink, Poll&& poll, Complete&& complete) {
+    std::string reason = reason_of([&] {
+      for (const input_file& file : files_) {
+        if (file.kind == input_kind::fastq) read_fastq_range(file, sink, poll);
+        if (file.kind == input_kind::fasta) read_fasta_range(file, sink, poll);
+      }
+    });
+    if (!reason.empty()) stop();
+    read_streams(reason, sink, poll);
+    std::string more = complete();
+    agree(reason.empty() ? more : reason);
+    check_seams();
+    return records_;
+  }
+
+ private:
+  void stop() { stop_.next(); }
+  bool go_on() { return stop_.value() == 0; }
+
+  /// Tells about the first bad record, which another rank's range may hold.
+  [[noreturn]] void tell(const input_file& file, const bad_record& seen) {
+    scan_whole(file.name, k_, [](const char*, std::size_t) {}, [](std::uint64_t) { return true; });
+    fail(file.name, ": changed while it was read: ", seen.text);
+  }
+
+  std::pair<std::uint64_t, std::uint64_t> range(const input_file& file) const {
+    __extension__ using wide = unsigned __int128;
+    auto cut = [&](far::rank_t r) {
+      return static_cast<std::uint64_t>(static_cast<wide>(file.bytes) * r / far::nprocs());
+    };
+    return {cut(far::rank()), cut(far::rank() + 1)};
+  }
+
+  template <class Poll>
+  auto polling(text_window& text, Poll& poll) {
+    return [this, &text, &poll, from = text.offset()](std::uint64_t records) mutable {
+      std::uint64_t now = text.offset();
+      if (!poll(now - from, records_ + records)) stop();
+      from = now;
+      return go_on();
+    };
+  }
+
+  template <class Sink, class Poll>
+  void read_fastq_range(const input_file& file, Sink& sink, Poll& poll) {
+    auto [begin, end] = range(file);
+    try {
+      text_source source(file.name, begin);
+      text_window text(source, begin);
+      if (begin >
+          0) {  // in the middle of a line, which another rank has, unless one ends just before
+        text_source before(file.name, begin - 1);
+        char last = 0;
+        before.read(&last, 1);
+        if (last != '\n') {
+          line rest = line_at(text, 0);
+          text.skip(rest.next);
+        }
+        find_fastq_record(text);
+      }
+      std::uint64_t first = text.offset();
+      records_ += scan_fastq(text, end, sink, polling(text, poll));
+      seams_.push_back({first, text.offset()});
+      seam_files_.push_back(&file);
+    } catch (const bad_record& bad) {
+      tell(file, bad);
+    } catch (const failure& e) {
+      tell(file, {0, e.what()});
+    }
+  }
+
+  template <class Sink, class Poll>
+  void read_fasta_range(const input_file& file, Sink& sink, Poll& poll) {
+    auto [begin, end] = range(file);
+    try {
+      auto [line_begins, in_header] = place_in_line(file.name, begin);
+      text_source source(file.name, begin);
+      text_window text(source, begin);
+      if (in_header) {
+        text.skip(line_at(text, 0).next);
+        line_begins = true;
+      }
+      records_ += scan_fasta(text, line_begins, end, k_, sink, polling(text, poll));
+    } catch (const bad_record& bad) {
+      tell(file, bad);
+    } catch (const failure& e) {
+      tell(file, {0, e.what()});
+    }
+  }
+
+  /// Does a line begin at this byte, and if not, is it in a name?
+  static std::pair<bool, bool> place_in_line(const std::string& name, std::uint64_t at) {
+    constexpr std::uint64_t step = 1 << 16;
+    char first = 0;
+    std::vector<char> bytes(step);
+    for (std::uint64_t end = at; end > 0;) {
+      std::uint64_t begin = end > step ? end - step : 0;
+      text_source source(name, begin);
+      std::size_t got = 0;
+      while (got < end - begin) {
+        std::size_t some = source.read(bytes.data() + got, end - begin - got);
+        if (some == 0) fail("is shorter than it was");
+        got += some;
+      }
+      for (std::uint64_t i = end; i > begin; --i) {
+        if (bytes[i - 1 - begin] == '\n') return {i == at, i != at && first == '>'};
+        first = bytes[i - 1 - begin];
+      }
+      end = begin;
+    }
+    return {at == 0, at != 0 && first == '>'};
+  }
+
+  /// Each rank's range ends where the next one's begins, unless records are not what they seem.
+  void check_seams() {
+    auto all = far::all_gather(seams_);
+    together([&] {
+      for (std::size_t i = 0; far::rank() == 0 && i < seams_.size(); ++i)
+        for (far::rank_t r = 0; r + 1 < far::nprocs(); ++r) {
+          std::uint64_t end = std::max(all[r][i].first, all[r][i].second);
+          if (end != all[r + 1][i].first && end < seam_files_[i]->bytes)
+            tell(*seam_files_[i], {0, "records overlap"});
+        }
+    });
+  }
+
+  template <class Sink, class Poll>
+  void read_streams(std::string& reason, Sink& sink, Poll& poll) {
+    std::uint64_t sources = compressed_.size() + streams_;
+    if (sources == 0) return;
+    auto one = [&](const input_file& file) {
+      if (reason.empty()) reason = reason_of([&] { read_stream(file, sink, poll); });
+      if (!reason.empty()) stop();
+      finished_.next();
+    };
+    if (far::rank() == 0)
+      for (const input_file& file : files_)
+        if (file.kind == input_kind::stream) one(file);
+    for (std::uint64_t i; (i = tickets_.next()) < compressed_.size();) one(files_[compressed_[i]]);
+    // All are taken: help those who still read.
+    for (bool last = false;;) {
+      auto block = blocks_.try_pop();
+      if (block) {
+        sink(block->text.data(), block->size);
+        continue;
+      }
+      if (last) break;
+      last = finished_.value() == sources;
+      if (!poll(0, records_)) stop();
+      far::detail::here().wait_round();
+    }
+  }
+
+  template <class Sink, class Poll>
+  void read_stream(const input_file& file, Sink& sink, Poll& poll) {
+    sequence_block block;
+    auto give = [&] {
+      // Somebody waits for work if more tickets were drawn than there are files.
+      bool helped = far::nprocs() > 1 &&
+                    (file.kind == input_kind::stream || tickets_.value() > compressed_.size());
+      if (!helped || !blocks_.try_push(block)) sink(block.text.data(), block.size);
+      block.size = 0;
+    };
+    auto gather = [&](const char* bases, std::size_t n) {
+      while (n + 1 > block.room - block.size) {
+        if (block.size > 0) {
+          give();
+          continue;
+        }
+        std::size_t piece = block.room - 1;  // a long one goes in pieces that overlap
+        std::memcpy(block.text.data(), bases, piece);
+        block.text[piece] = '\n';
+        block.size = piece + 1;
+        bases += piece - (k_ - 1);
+        n -= piece - (k_ - 1);
+        give();
+      }
+      std::memcpy(block.text.data() + block.size, bases, n);
+      block.text[block.size + n] = '\n';
+      block.size += n + 1;
+    };
+    std::uint64_t records = scan_whole(file.name, k_, gather, [&](std::uint64_t so_far) {
+      if (!poll(0, records_ + so_far)) stop();
+      return go_on();
+    });
+    give();
+    records_ += records;
+  }
+
+  const std::vector<input_file>& files_;
+  unsigned k_;
+  far::circular_queue<sequence_block> blocks_;
+  far::counter tickets_, finished_, stop_;
+  std::vector<std::uint32_t> compressed_;
+  std::uint64_t streams_ = 0;
+  std::uint64_t records_ = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> seams_;  ///< first record, end
+  std::vector<const input_file*> seam_files_;
+};
+
+}  // namespace genome

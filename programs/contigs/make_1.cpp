@@ -1,0 +1,3 @@
+#include "make.hpp"
+
+template void make_contigs<1>(const contig_job&);

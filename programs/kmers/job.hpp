@@ -1,0 +1,26 @@
+// What `kmers` was asked to do.
+#pragma once
+
+#include "../common/genome/input_files.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+struct count_job {
+  unsigned k = 31;
+  std::uint32_t least = 1;
+  std::uint32_t most = 0xffff'ffff;
+  std::uint32_t longest_histogram = 10000;
+  unsigned passes = 1;
+  std::uint64_t memory = 0;  ///< of all ranks together; 0: no limit
+  bool bloom = false;
+  bool extensions = false;
+  std::string histogram, tsv, ufx, output;
+  std::uint32_t least_extension = 2;
+  std::vector<genome::input_file> files{};
+};
+
+/// Collective. k <= 32 * Words.
+template <unsigned Words, bool Extended>
+void count_kmers(const count_job& job);
