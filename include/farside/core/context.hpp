@@ -18,6 +18,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -328,13 +329,22 @@ auto& without_view(Link& link) {
     return link;
 }
 
+/// Whether a thread has a view at hand.
+template <class View>
+[[gnu::always_inline]] inline bool is_there(const View& view) {
+  if constexpr (std::is_null_pointer_v<View>)
+    return false;
+  else
+    return static_cast<bool>(view);
+}
+
 /// The same for put, get, atomics and flush, which `work(link)` does: the fast path. Checks ask for
 /// more than a view knows.
 template <class Work>
 [[gnu::always_inline]] inline auto access(operation kind, rank_t target, std::size_t bytes,
                                           Work&& work) {
   if constexpr (has_view<transport> && !FARSIDE_CHECKED) {
-    if (quick.view) [[likely]]
+    if (is_there(quick.view)) [[likely]]
       return work(quick.view);
   }
   if constexpr (has_jobs_without_view<transport> && !FARSIDE_CHECKED) {
