@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034  # variables of those who source it
 # What the tests of dying jobs share. Sourced with FARSIDE PROGRAM FLAVOUR as arguments; PROGRAM is
 # death.cpp, built for FLAVOUR (smp, openmpi, mpich, shmem, or with a strategy: openmpi-spawned).
 set -u

@@ -188,7 +188,7 @@ done
 for flavour in "${flavours[@]}"; do
   [ "$flavour" != shmem ] || continue
   for strategy in two_sided progress_thread progress_rank spawned; do
-    run "$hosts" run -n 4 -e FARSIDE_MPI=$strategy --timeout 100 "$programs/conformance_$flavour" rma. \
+    run "$hosts" run -n 4 -e FARSIDE_MPI=$strategy -e OMPI_MCA_mpi_yield_when_idle=0 --timeout 100 "$programs/conformance_$flavour" rma. \
       atomics.every_operation_uint64 litmus.a_put_after_a_get_is_later
     if [ "$flavour-$strategy" = mpich-spawned ]; then
       check "$flavour: $strategy says that it cannot be" "$status" 'MPICH 4.0 cannot spawn. Use FARSIDE_MPI=progress_rank'
