@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <mutex>
 #include <utility>
 
 namespace programs {
@@ -50,21 +52,29 @@ namespace {
 /// What a signal handler may look at: the name of a file to remove.
 std::atomic<const char*> to_remove = nullptr;
 
-void remove_and_die(int signal) {
+constexpr int ending_signals[] = {SIGTERM, SIGINT, SIGHUP};
+struct sigaction previous[std::size(ending_signals)];
+
+/// Removes it, and leaves the rest to whoever was there before: OpenSHMEM has a handler, too.
+void remove_and_end(int signal) {
   if (const char* path = to_remove.load()) unlink(path);
-  ::signal(signal, SIG_DFL);
+  for (std::size_t i = 0; i < std::size(ending_signals); ++i)
+    if (ending_signals[i] == signal) sigaction(signal, &previous[i], nullptr);
   raise(signal);
 }
 
+/// Once a process; ranks may be threads of one.
 void catch_signals() {
-  for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
-    struct sigaction now{}, ours{};
-    ours.sa_handler = remove_and_die;
-    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
-      sigaction(signal, &ours, nullptr);
+  for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
+    struct sigaction ours{};
+    ours.sa_handler = remove_and_end;
+    sigaction(ending_signals[i], nullptr, &previous[i]);
+    if (previous[i].sa_handler != SIG_IGN) sigaction(ending_signals[i], &ours, nullptr);
   }
   signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error like others
 }
+
+std::once_flag caught;
 
 }  // namespace
 
@@ -78,7 +88,7 @@ void doomed_file::doom(std::string path) {
   path_ = std::move(path);
   const char* none = nullptr;
   to_remove.compare_exchange_strong(none, path_.c_str());
-  catch_signals();
+  std::call_once(caught, catch_signals);
 }
 
 void doomed_file::spare() {
