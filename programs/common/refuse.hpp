@@ -9,8 +9,8 @@
 namespace programs {
 
 /// Ends the job: `farside PROGRAM: parts...` is all that is printed, and the status is 1. May be
-/// called on one rank or on many; the first one's words count. Destructors run, on this rank; others
-/// are ended wherever they are, so what must not be left behind is this rank's to remove.
+/// called on one rank or on many; the first one's words count. Destructors run, on this rank;
+/// others are ended wherever they are, so what must not be left behind is this rank's to remove.
 template <class... Parts>
 [[noreturn]] void refuse(const char* program, const Parts&... parts) {
   throw far::refusal(far::detail::text("farside ", program, ": ", parts...));
