@@ -8,13 +8,14 @@
 //                       4-6     left side: base, linked
 //                       8, 9    an end on its left, right side has been claimed
 //                       10      it is part of a contig that has been found
+//                       16-23   neighbours that nobody has looked for yet, as in bits 0-7
 //                       32-63   count
 //
 // A node is seen in the direction of a walk, perhaps opposite to that of its canonical k-mer: then
 // sides change places and bases are complemented.
 #pragma once
 
-#include "../common/genome/kmer.hpp"
+#include <common/genome/kmer.hpp>
 
 #include <farside/containers/hash_map.hpp>
 #include <farside/containers/hash_map_buffer.hpp>
@@ -31,6 +32,8 @@ namespace graph {
 inline constexpr std::uint64_t linked = 4;
 inline constexpr std::uint64_t claimed_left = 1 << 8, claimed_right = 1 << 9, found = 1 << 10;
 
+inline constexpr std::uint64_t not_looked_up = 1 << 16, none_looked_up = 0xff << 16;
+
 constexpr std::uint64_t with_count(std::uint64_t facts, std::uint64_t count) {
   return facts | count << 32;
 }
@@ -39,6 +42,14 @@ constexpr std::uint64_t count_of(std::uint64_t facts) { return facts >> 32; }
 /// The four bases of a side, complemented.
 constexpr std::uint64_t opposite(std::uint64_t bases) {
   return (bases & 1) << 3 | (bases & 2) << 1 | (bases & 4) >> 1 | (bases & 8) >> 3;
+}
+
+/// Canonical: the k-mer with one of four bases after it (0 to 3), or before it (4 to 7).
+template <unsigned Words>
+genome::kmer<Words> possible_neighbour(const genome::kmer_shape<Words>& shape,
+                                       genome::kmer<Words> key, unsigned which) {
+  which < 4 ? shape.append(key, which) : shape.prepend(key, which - 4);
+  return shape.canonical(key);
 }
 
 template <unsigned Words>
@@ -62,23 +73,24 @@ class debruijn_graph {
     buffer.flush();
   }
 
-  /// Collective: which of the eight possible neighbours of each node are there. Reads: 8 a node.
+  /// Collective: which of the eight possible neighbours of each node are there. A read for each one
+  /// that has not been looked up before.
   void find_neighbours() {
-    for_each_batch([&](std::span<const kmer_type> keys, std::span<const std::uint64_t>) {
+    for_each_batch([&](std::span<const kmer_type> keys, std::span<const std::uint64_t> facts) {
       asked_.clear();
-      for (const kmer_type& key : keys)
-        for (unsigned i = 0; i < 8; ++i) {
-          kmer_type other = key;
-          i < 4 ? shape_.append(other, i) : shape_.prepend(other, i - 4);
-          asked_.push_back(shape_.canonical(other));
-        }
+      for (std::size_t n = 0; n < keys.size(); ++n)
+        for (unsigned i = 0; i < 8; ++i)
+          if (facts[n] & not_looked_up << i)
+            asked_.push_back(possible_neighbour(shape_, keys[n], i));
       nodes_.find(asked_, answers_);
       changes_.clear();
+      std::size_t next = 0;
       for (std::size_t n = 0; n < keys.size(); ++n) {
-        std::uint64_t bases = 0;
+        std::uint64_t there = 0;
         for (unsigned i = 0; i < 8; ++i)
-          bases |= std::uint64_t{answers_[8 * n + i].has_value()} << i;
-        changes_.push_back({keys[n], bases});
+          if (facts[n] & not_looked_up << i)
+            there |= std::uint64_t{answers_[next++].has_value()} << i;
+        if (there != 0) changes_.push_back({keys[n], there});
       }
       nodes_.accumulate(std::span<const std::pair<kmer_type, std::uint64_t>>(changes_),
                         std::bit_or<>());
@@ -99,7 +111,7 @@ class debruijn_graph {
       nodes_.find(asked_, answers_, far::promise::find);
       std::size_t next = 0;
       for (std::size_t n = 0; n < keys.size(); ++n) {
-        std::uint64_t links = facts[n] & ~std::uint64_t{0xff};
+        std::uint64_t links = facts[n] & ~(none_looked_up | 0xff);
         for (unsigned side = 0; side < 2; ++side) {
           if (!only(facts[n] >> 4 * side)) continue;
           const auto& answer = answers_[next++];

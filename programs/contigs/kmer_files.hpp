@@ -1,8 +1,8 @@
 // What files of k-mers say of themselves.
 #pragma once
 
-#include "../common/genome/kmer_file.hpp"
-#include "../common/genome/text_source.hpp"
+#include <common/genome/kmer_file.hpp>
+#include <common/genome/text_source.hpp>
 
 #include <sys/stat.h>
 #include <cerrno>

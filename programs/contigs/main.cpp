@@ -1,6 +1,6 @@
 // Makes contigs of reads, or of k-mers.
-#include "../common/genome/command_line.hpp"
-#include "../common/genome/kmer.hpp"
+#include <common/genome/command_line.hpp>
+#include <common/genome/kmer.hpp>
 #include "job.hpp"
 #include "kmer_files.hpp"
 
@@ -74,6 +74,4 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return genome::run_program("farside contigs", argc, argv, [&] { return run(argc, argv); });
-}
+int main(int argc, char** argv) { return genome::run_program("farside contigs", argc, argv, run); }

@@ -1,8 +1,8 @@
 // k-mers of a graph from reads, from files of counted k-mers, and from UFX files of Meraculous.
 #pragma once
 
-#include "../common/genome/collect.hpp"
-#include "../common/genome/kmer_file.hpp"
+#include <common/genome/collect.hpp>
+#include <common/genome/kmer_file.hpp>
 #include "graph.hpp"
 #include "job.hpp"
 #include "kmer_files.hpp"
@@ -17,7 +17,8 @@ namespace graph {
 template <unsigned Words>
 using node_list = std::vector<std::pair<genome::kmer<Words>, std::uint64_t>>;
 
-/// Collective: what this rank has counted and found often enough.
+/// Collective: what this rank has counted and found often enough. Neighbours in the same partition
+/// are looked up at once, while its table is in a cache.
 template <unsigned Words>
 node_list<Words> nodes_from_reads(const contig_job& job) {
   using genome::partitioning;
@@ -25,12 +26,23 @@ node_list<Words> nodes_from_reads(const contig_job& job) {
   std::uint64_t records = 0;
   genome::superkmer_store store = genome::collect(job.files, with, records);
   genome::count_table<Words, false> table(job.k);
+  partitioning parts(job.k);
+  genome::kmer_shape<Words> shape(job.k);
   node_list<Words> result;
   for (unsigned p = 0; p < partitioning::count; ++p) {
     if (partitioning::owner(p, far::nprocs()) != far::rank()) continue;
     table.count(store, p, false);
-    for (const auto& e : table.result(job.least, 0xffff'ffff, false))
-      result.push_back({e.key, with_count(0, e.count)});
+    for (const auto& e : table.result(job.least, 0xffff'ffff, false)) {
+      std::uint64_t facts = with_count(0, e.count);
+      auto partitions = genome::neighbour_partitions(parts, shape, e.key);
+      for (unsigned i = 0; i < 8; ++i) {
+        if (partitions[i] != p)
+          facts |= not_looked_up << i;
+        else if (table.holds(possible_neighbour(shape, e.key, i), job.least))
+          facts |= std::uint64_t{1} << i;
+      }
+      result.push_back({e.key, facts});
+    }
   }
   return result;
 }
@@ -90,7 +102,8 @@ node_list<Words> nodes_from_kmer_file(const contig_job& job) {
     while (const std::byte* record = records.next()) {
       std::uint32_t count;
       std::memcpy(&count, record + shape.packed_bytes(), 4);
-      if (count >= job.least) result.push_back({shape.unpack(record), with_count(0, count)});
+      if (count >= job.least)
+        result.push_back({shape.unpack(record), with_count(none_looked_up, count)});
     }
   }
   return result;

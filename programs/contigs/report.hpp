@@ -1,7 +1,7 @@
 // Contigs in one order, whoever has found them, and what can be said about them.
 #pragma once
 
-#include "../common/genome/output_file.hpp"
+#include <common/genome/output_file.hpp>
 #include "walk.hpp"
 
 #include <farside/algorithms/exchange.hpp>

@@ -1,9 +1,9 @@
 // Counting, written once for all lengths of k-mers; count_*.cpp make it for some.
 #pragma once
 
-#include "../common/genome/collect.hpp"
-#include "../common/genome/kmer_file.hpp"
-#include "../common/genome/output_file.hpp"
+#include <common/genome/collect.hpp>
+#include <common/genome/kmer_file.hpp>
+#include <common/genome/output_file.hpp>
 #include "job.hpp"
 
 #include <algorithm>

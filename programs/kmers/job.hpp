@@ -1,7 +1,7 @@
 // What `kmers` was asked to do.
 #pragma once
 
-#include "../common/genome/input_files.hpp"
+#include <common/genome/input_files.hpp>
 
 #include <cstdint>
 #include <string>

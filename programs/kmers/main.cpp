@@ -1,6 +1,6 @@
 // Counts the k-mers of FASTA and FASTQ files.
-#include "../common/genome/command_line.hpp"
-#include "../common/genome/kmer.hpp"
+#include <common/genome/command_line.hpp>
+#include <common/genome/kmer.hpp>
 #include "job.hpp"
 
 #include <cstdio>
@@ -70,6 +70,4 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return genome::run_program("farside kmers", argc, argv, [&] { return run(argc, argv); });
-}
+int main(int argc, char** argv) { return genome::run_program("farside kmers", argc, argv, run); }

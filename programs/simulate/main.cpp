@@ -1,9 +1,9 @@
 // Makes genomes with repeats, and reads of them with errors: the same from the same seed, on any
 // number of ranks.
-#include "../common/genome/command_line.hpp"
-#include "../common/genome/kmer.hpp"
-#include "../common/genome/output_file.hpp"
-#include "../common/genome/scan.hpp"
+#include <common/genome/command_line.hpp>
+#include <common/genome/kmer.hpp>
+#include <common/genome/output_file.hpp>
+#include <common/genome/scan.hpp>
 
 #include <farside/detail/hashing.hpp>
 
@@ -178,6 +178,4 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return genome::run_program("farside simulate", argc, argv, [&] { return run(argc, argv); });
-}
+int main(int argc, char** argv) { return genome::run_program("farside simulate", argc, argv, run); }

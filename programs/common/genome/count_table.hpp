@@ -74,7 +74,12 @@ class count_table {
       if (e.key != kmer_type::none()) use(e.count);
   }
 
-  std::uint64_t size() const { return size_; }
+  /// Whether a k-mer of the partition was seen at least so often.
+  bool holds(const kmer_type& key, std::uint32_t least) {
+    const entry& found = slot(key);
+    return found.key == key && found.count >= least;
+  }
+
   std::uint64_t bytes() const {
     return slots_.capacity() * sizeof(entry) + result_.capacity() * sizeof(entry) +
            filter_.capacity() * 8;

@@ -57,15 +57,17 @@ void on_first_rank(Work&& work) {
 }
 
 /// main of a program: `body()` returns its exit status, and throws failures on all ranks alike.
+/// Files that are not whole are gone before the job ends.
 template <class Body>
 int run_program(const char* name, int argc, char** argv, Body body) {
-  far::runtime world(argc, argv);
-  try {
-    return body();
-  } catch (const failure& e) {
-    if (far::rank() == 0) std::fprintf(stderr, "%s: %s\n", name, e.what());
-    return 1;
-  }
+  return far::run(argc, argv, [&](int count, char** arguments) {
+    try {
+      return body(count, arguments);
+    } catch (const failure& e) {
+      far::barrier();
+      throw far::refusal(far::detail::text(name, ": ", e.what()));
+    }
+  });
 }
 
 }  // namespace genome

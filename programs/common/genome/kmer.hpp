@@ -41,7 +41,17 @@ struct kmer {
 
   std::array<std::uint64_t, Words> words{};
 
-  friend auto operator<=>(const kmer&, const kmer&) = default;
+  // By hand: those of std::array call memcmp.
+  friend constexpr bool operator==(const kmer& a, const kmer& b) {
+    std::uint64_t differ = 0;
+    for (unsigned i = 0; i < Words; ++i) differ |= a.words[i] ^ b.words[i];
+    return differ == 0;
+  }
+  friend constexpr std::strong_ordering operator<=>(const kmer& a, const kmer& b) {
+    for (unsigned i = 0; i + 1 < Words; ++i)
+      if (a.words[i] != b.words[i]) return a.words[i] <=> b.words[i];
+    return a.words[Words - 1] <=> b.words[Words - 1];
+  }
 
   /// No canonical k-mer: that of T...T is A...A.
   static constexpr kmer none() {

@@ -49,6 +49,36 @@ struct partitioning {
   unsigned k, m, window;
 };
 
+/// The partitions of the eight possible neighbours of a k-mer: with A, C, G, T after it, and with
+/// A, C, G, T before it. All but one of their m-mers are also in the k-mer.
+template <unsigned Words>
+std::array<unsigned, 8> neighbour_partitions(const partitioning& of, const kmer_shape<Words>& shape,
+                                             const kmer<Words>& x) {
+  const unsigned m = of.m, top = 2 * (m - 1);
+  const std::uint32_t mask = (1u << 2 * m) - 1;
+  std::uint32_t forward = 0, backward = 0, first_forward = 0, first_backward = 0;
+  std::uint32_t least_after = ~0u, least_before = ~0u;
+  for (unsigned i = 0; i < of.k; ++i) {
+    unsigned code = shape.base(x, i);
+    forward = (forward << 2 | code) & mask;
+    backward = backward >> 2 | (3u - code) << top;
+    if (i + 2 == m) first_forward = forward, first_backward = backward;
+    if (i + 1 < m) continue;
+    std::uint32_t hash = partitioning::hash_of(std::min(forward, backward));
+    if (i + 1 > m) least_after = std::min(least_after, hash);
+    if (i + 1 < of.k) least_before = std::min(least_before, hash);
+  }
+  std::array<unsigned, 8> result;
+  for (unsigned code = 0; code < 4; ++code) {
+    std::uint32_t after =
+        std::min((forward << 2 | code) & mask, backward >> 2 | (3u - code) << top);
+    std::uint32_t before = std::min(code << top | first_forward, first_backward | (3u - code));
+    result[code] = partitioning::of(std::min(least_after, partitioning::hash_of(after)));
+    result[4 + code] = partitioning::of(std::min(least_before, partitioning::hash_of(before)));
+  }
+  return result;
+}
+
 struct superkmer_block {
   static constexpr std::size_t room = 504;
   std::uint16_t partition = 0;
