@@ -109,7 +109,8 @@ refuses "a directory" "a_folder: is a directory" kmers --output out a_folder
 refuses "truncated gz" "truncated.gz: record [0-9]+: the compressed data ends too early" kmers --output out truncated.gz
 refuses "neither format" "hello: record 1: begins with neither" kmers --output out hello
 refuses "not FASTQ" "garbage.fq: record 101: a FASTQ record begins with" kmers --output out garbage.fq
-refuses "not FASTQ, compressed" "standard input: record 101: a FASTQ record begins with" kmers --output out - <garbage.fq
+gzip -kf garbage.fq
+refuses "not FASTQ, compressed" "garbage.fq.gz: record 101: a FASTQ record begins with" kmers --output out garbage.fq.gz
 refuses "quality of another length" "quality.fq: record 101: the quality has 101 characters, the sequence 100" kmers --output out quality.fq
 refuses "ends in a record" "ends.fq: record 251: the file ends after the sequence" kmers --output out ends.fq
 refuses "output is a directory" "cannot write a_folder: " kmers --output a_folder odd.fq
