@@ -36,7 +36,7 @@ foreach(folder IN LISTS folders)
     target_link_libraries(${name}_${flavour} PRIVATE farside_common_${flavour})
     # They take long to compile, and few changes need them all: the target `programs` builds them.
     if(NOT flavour STREQUAL "smp")
-      set_target_properties(${name}_${flavour} PROPERTIES EXCLUDE_FROM_ALL ON)
+      farside_only_in_full(${name}_${flavour})
       add_dependencies(programs ${name}_${flavour})
     endif()
   endforeach()

@@ -34,6 +34,14 @@ function(farside_program)
   endforeach()
 endfunction()
 
+# farside_only_in_full(<target>): the default build leaves it out, as it takes long to compile and few changes
+# need it. The target `full` builds all of them, and their rank tests are full ones.
+add_custom_target(full)
+function(farside_only_in_full target)
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_dependencies(full ${target})
+endfunction()
+
 # How each test flavour runs: the flavour it is built as, and the rank counts of the quick matrix.
 # The full matrix is 1 2 3 4 7 for all of them but the strategies.
 set(farside_full_ranks 1 2 3 4 7)
@@ -73,7 +81,7 @@ set(farside_all_test_flavours
 #                   [ENVIRONMENT NAME=value...])
 #
 # Registers a test <suite>.<flavour>.n<N> for each test flavour that name was built for, each
-# running `farside run -n N name_flavour ARGS`. RANKS replaces the matrix, and all are quick then.
+# running `farside run -n N name_flavour ARGS`. RANKS replaces the matrix, and all are quick then, if the program is built by default.
 # After TIMEOUT (default 120) `farside` ends the job and shows every rank's stack.
 function(farside_rank_test)
   cmake_parse_arguments(arg "" "SUITE;PROGRAM;TIMEOUT" "FLAVOURS;RANKS;ARGS;ENVIRONMENT" ${ARGN})
@@ -116,6 +124,10 @@ function(farside_rank_test)
     if(arg_RANKS)
       set(quick ${arg_RANKS})
       set(full ${arg_RANKS})
+    endif()
+    get_target_property(left_out ${arg_PROGRAM}_${built_as} EXCLUDE_FROM_ALL)
+    if(left_out)
+      set(quick "")
     endif()
     foreach(ranks IN LISTS full)
       set(test ${arg_SUITE}.${flavour}.n${ranks})
