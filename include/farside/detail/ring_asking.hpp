@@ -84,105 +84,111 @@ State& same_ring(State& s, std::uint64_t at) {
   return s;
 }
 
-/// The handler of pushes: how many of the elements are in the queue now.
+/// At the host: how many of the elements are in the queue now.
 template <class State>
-struct serve_push {
+void serve_push(void* state, reader& in, writer& answer) {
   using T = typename State::element;
-  std::optional<std::uint64_t> operator()(std::uint64_t number, std::uint64_t at, ring_asks how,
-                                          const std::vector<ring_cargo<T>>& cargo) const {
-    return at_owner<State>(number, [&](State& state) {
-      State& s = same_ring(state, at);
-      ring_unloaded<T> forms(cargo);
-      s.complete_boxes();
-      ring_grant got{0, 0};
-      if (how == ring_asks::phased) {
-        got = s.line.phased_push(cargo.size());
-      } else {
-        auto ready = [&](std::uint64_t ticket) {
-          if (FARSIDE_MUTANT(engine_slot_not_asked)) return;
-          if (!s.slots.ready_to_write(s.line, ticket, cargo.size())) throw not_at_once{};
-        };
-        if (auto first = s.line.try_claim_push(cargo.size(), ready)) got = {*first, cargo.size()};
-      }
-      if (got.count != 0) {
-        s.slots.write(s.line, got.first, forms.data(), got.count, true);
-        // Slots of phases leave that to the pusher's barrier, which would not complete it here.
-        if (!FARSIDE_MUTANT(engine_push_unflushed)) flush(s.line.host());
-      }
-      forms.use(got.count);
-      return got.count;
-    });
+  State& s = same_ring(*static_cast<State*>(state), in.read<std::uint64_t>());
+  auto how = in.read<ring_asks>();
+  auto cargo = in.read<std::vector<ring_cargo<T>>>();
+  ring_unloaded<T> forms(cargo);
+  s.complete_boxes();
+  ring_grant got{0, 0};
+  if (how == ring_asks::phased) {
+    got = s.line.phased_push(cargo.size());
+  } else {
+    auto ready = [&](std::uint64_t ticket) {
+      if (FARSIDE_MUTANT(engine_slot_not_asked)) return;
+      if (!s.slots.ready_to_write(s.line, ticket, cargo.size())) throw not_at_once{};
+    };
+    if (auto first = s.line.try_claim_push(cargo.size(), ready)) got = {*first, cargo.size()};
   }
-};
+  if (got.count != 0) {
+    s.slots.write(s.line, got.first, forms.data(), got.count, true);
+    // Slots of phases leave that to the pusher's barrier, which would not complete it here.
+    if (!FARSIDE_MUTANT(engine_push_unflushed)) flush(s.line.host());
+  }
+  forms.use(got.count);
+  answer << got.count;
+}
 
-/// The handler of pops: `most` elements if `exactly`, else as many as there are.
+/// At the host: `most` elements if `exactly`, else as many as there are.
 template <class State>
-struct serve_pop {
+void serve_pop(void* state, reader& in, writer& answer) {
   using T = typename State::element;
-  using cargo = std::vector<ring_cargo<T>>;
-  std::optional<cargo> operator()(std::uint64_t number, std::uint64_t at, ring_asks how,
-                                  bool exactly, std::uint64_t most) const {
-    return at_owner<State>(number, [&](State& state) {
-      State& s = same_ring(state, at);
-      ring_grant got;
-      if (how == ring_asks::phased) {
-        got = s.line.phased_pop(most);
-      } else {
-        got = s.line.try_claim_pop(most, [&](std::uint64_t ticket, std::uint64_t count) {
-          if (exactly && count < most) throw not_at_once{};
-          if (FARSIDE_MUTANT(engine_element_not_asked)) return;
-          if (!s.slots.ready_to_read(s.line, ticket, count)) throw not_at_once{};
-        });
-        if (exactly && got.count == 0) throw not_at_once{};
-      }
-      std::vector<box<T>> forms(got.count);
-      if (got.count != 0) {
-        s.slots.read(s.line, got.first, got.count, reinterpret_cast<std::byte*>(forms.data()));
-        s.slots.free(s.line, got.first, got.count, ring_pops::any_mix);
-      }
-      if constexpr (box<T>::in_place) {
-        return forms;
-      } else {
-        cargo values;
-        for (const box<T>& form : forms) {
-          values.push_back(form.unpack());
-          form.release();
-        }
-        return values;
-      }
+  State& s = same_ring(*static_cast<State*>(state), in.read<std::uint64_t>());
+  auto how = in.read<ring_asks>();
+  auto exactly = in.read<bool>();
+  auto most = in.read<std::uint64_t>();
+  ring_grant got;
+  if (how == ring_asks::phased) {
+    got = s.line.phased_pop(most);
+  } else {
+    got = s.line.try_claim_pop(most, [&](std::uint64_t ticket, std::uint64_t count) {
+      if (exactly && count < most) throw not_at_once{};
+      if (FARSIDE_MUTANT(engine_element_not_asked)) return;
+      if (!s.slots.ready_to_read(s.line, ticket, count)) throw not_at_once{};
     });
+    if (exactly && got.count == 0) throw not_at_once{};
   }
-};
+  std::vector<box<T>> forms(got.count);
+  if (got.count != 0) {
+    s.slots.read(s.line, got.first, got.count, reinterpret_cast<std::byte*>(forms.data()));
+    s.slots.free(s.line, got.first, got.count, ring_pops::any_mix);
+  }
+  if constexpr (box<T>::in_place) {
+    answer << forms;
+  } else {
+    std::vector<T> values;
+    for (const box<T>& form : forms) {
+      values.push_back(form.unpack());
+      form.release();
+    }
+    answer << values;
+  }
+}
 
-/// The caller's side. Nothing: the host could not, or not at once.
+/// A message to the host that asks for pushes.
 template <class State>
-std::optional<std::uint64_t> ask_push(State& s, std::span<const typename State::element> values,
-                                      ring_asks how) {
-  auto pushed = s.choice
-                    .ask(s.host, values.size(), serve_push<State>{}, s.line.memory().raw(), how,
-                         ring_load(values))
-                    .get();
-  if (!pushed) s.choice.count_declined(values.size());
-  return pushed;
+writer push_question(State& s, std::span<const typename State::element> values, ring_asks how) {
+  writer message = s.choice.message(&serve_push<State>);
+  message << s.line.memory().raw() << how << ring_load(values);
+  return message;
+}
+
+/// What the host has answered. Nothing: it could not, or not at once.
+template <class Answer, class State>
+std::optional<Answer> ring_answer(State& s, std::size_t operations,
+                                  const std::vector<std::byte>& bytes) {
+  reader in(bytes);
+  if (in.left() != 0) return in.read<Answer>();
+  s.choice.count_declined(operations);
+  return std::nullopt;
 }
 
 template <class State>
-auto ask_pop(State& s, ring_asks how, bool exactly, std::uint64_t most)
+[[gnu::noinline, gnu::cold]] std::optional<std::uint64_t> ask_push(
+    State& s, std::span<const typename State::element> values, ring_asks how) {
+  auto answer = s.choice.send(s.host, values.size(), push_question(s, values, how)).get();
+  return ring_answer<std::uint64_t>(s, values.size(), answer);
+}
+
+template <class State>
+[[gnu::noinline, gnu::cold]] auto ask_pop(State& s, ring_asks how, bool exactly, std::uint64_t most)
     -> std::optional<std::vector<typename State::element>> {
   using T = typename State::element;
-  auto cargo =
-      s.choice.ask(s.host, 1, serve_pop<State>{}, s.line.memory().raw(), how, exactly, most).get();
-  if (!cargo) {
-    s.choice.count_declined(1);
-    return std::nullopt;
-  }
+  writer message = s.choice.message(&serve_pop<State>);
+  message << s.line.memory().raw() << how << exactly << most;
+  auto cargo = ring_answer<std::vector<ring_cargo<T>>>(
+      s, 1, s.choice.send(s.host, 1, std::move(message)).get());
   if constexpr (box<T>::in_place) {
+    if (!cargo) return std::nullopt;
     std::vector<T> values;
     values.reserve(cargo->size());
     for (const box<T>& form : *cargo) values.push_back(form.unpack());
     return values;
   } else {
-    return *std::move(cargo);
+    return cargo;
   }
 }
 
@@ -191,13 +197,10 @@ template <class State, class Then>
 future<void> ask_push_later(State& s, const typename State::element& value, ring_asks how,
                             Then then) {
   using T = typename State::element;
-  return s.choice.ask_later(
-      s.host,
-      [&s, then = std::move(then)](std::optional<std::uint64_t> pushed) mutable {
-        if (!pushed) s.choice.count_declined(1);
-        return then(pushed);
-      },
-      serve_push<State>{}, s.line.memory().raw(), how, ring_load(std::span<const T>(&value, 1)));
+  return s.choice.send_later(s.host, push_question(s, std::span<const T>(&value, 1), how),
+                             [&s, then = std::move(then)](std::vector<std::byte> bytes) mutable {
+                               return then(ring_answer<std::uint64_t>(s, 1, bytes));
+                             });
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

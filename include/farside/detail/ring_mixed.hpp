@@ -64,8 +64,8 @@ class mixed_ring : public hosted_ring<T, Slots> {
   void push(const T& value, promise with = promise::everything) {
     state& s = *this->state_;
     s.promises.check(promise::push, "push", with, [&] { return describe(value); });
-    if (s.asks(promise::push) && push_there(s, std::span<const T>(&value, 1), with)) [[unlikely]]
-      return;
+    if (s.asks(promise::push)) [[unlikely]]
+      if (push_there(s, std::span<const T>(&value, 1), with)) return;
     form packed = form::pack(value);
     push_forms(s, reinterpret_cast<const std::byte*>(&packed), 1, with);
   }
@@ -120,13 +120,8 @@ class mixed_ring : public hosted_ring<T, Slots> {
     state& s = *this->state_;
     alignas(8) std::byte packed[sizeof(form)];
     ring_pops others = check_pop(s, "pop", with);
-    if (s.asks(promise::pop)) [[unlikely]] {
-      bool waits = others == ring_pops::any_mix;
-      if (auto popped = ask_pop(s, ring_asks::any_mix, waits, 1)) {
-        if (popped->empty()) this->raise_empty(s);
-        return std::move(popped->front());
-      }
-    }
+    if (s.asks(promise::pop)) [[unlikely]]
+      if (auto popped = pop_there(s, others)) return *std::move(popped);
     if (others == ring_pops::nobody_elses) {
       take_local(s, packed, true);
     } else {
@@ -156,10 +151,7 @@ class mixed_ring : public hosted_ring<T, Slots> {
     alignas(8) std::byte packed[sizeof(form)];
     ring_pops others = check_pop(s, "try_pop", with);
     if (s.asks(promise::pop)) [[unlikely]]
-      if (auto popped = ask_pop(s, ring_asks::any_mix, false, 1)) {
-        if (popped->empty()) return std::nullopt;
-        return std::move(popped->front());
-      }
+      if (std::optional<T> popped; try_pop_there(s, popped)) return popped;
     if (others == ring_pops::nobody_elses) {
       if (!take_local(s, packed, false)) return std::nullopt;
     } else {
@@ -202,11 +194,26 @@ class mixed_ring : public hosted_ring<T, Slots> {
   }
 
   /// Asks the host. False: it has to be done one-sided, as it has to wait.
-  [[gnu::noinline]] bool push_there(state& s, std::span<const T> values, promise with) {
+  [[gnu::noinline, gnu::cold]] bool push_there(state& s, std::span<const T> values, promise with) {
     auto pushed = ask_push(s, values, how(with));
     if (pushed && how(with) == ring_asks::phased && *pushed < values.size())
       this->raise_full(s, values.size(), *pushed);
     return pushed && *pushed != 0;
+  }
+
+  /// Nothing: it has to be done one-sided, as it has to wait.
+  [[gnu::noinline, gnu::cold]] std::optional<T> pop_there(state& s, ring_pops others) {
+    bool waits = others == ring_pops::any_mix;
+    auto popped = ask_pop(s, ring_asks::any_mix, waits, 1);
+    if (!popped) return std::nullopt;
+    if (popped->empty()) this->raise_empty(s);
+    return std::move(popped->front());
+  }
+  /// False: one-sided. True: `to` is the element, if there was one.
+  [[gnu::noinline, gnu::cold]] bool try_pop_there(state& s, std::optional<T>& to) {
+    auto popped = ask_pop(s, ring_asks::any_mix, false, 1);
+    if (popped && !popped->empty()) to.emplace(std::move(popped->front()));
+    return popped.has_value();
   }
 
   /// Until `ready()`.

@@ -2,10 +2,9 @@
 // and how a message finds the container there.
 //
 //   caller                                          owner
-//   asks(kind)? --ask(member, f, args...)-------->  f(number, args...), a handler:
-//                                                   at_owner<State>(number, work): work(state)
-//   future of what f returned <-------------------  done, or declined: it would have had to wait
-//   declined: the same operation one-sided
+//   asks(kind)? --message(code) << what it needs->  run_operation: code(state, in, answer), in a
+//   hurry the answer, as bytes <------------------------  done, or empty: it would have had to wait
+//   empty: the same operation one-sided
 //
 // A container has a number that is the same on all members: taken by the first of them, and handed
 // out with a broadcast. Nobody sends before all have written down which object has that number.
@@ -41,8 +40,37 @@ inline engine wanted_engine(engine asked) {
         "' names no way to reach a container. Set it to rma, rpc or automatic.");
 }
 
+/// What a message asks of a container: reads what it needs, does it to the container's own part
+/// here, and writes the answer. It runs as a handler in a hurry; what it has written when it gives
+/// up is the answer.
+using operation_code = void (*)(void* state, reader& in, writer& answer);
+
+/// The trampoline of operations, one for all containers. An answer is empty if the container is no
+/// more, or if the operation threw: the caller will see for itself what was thrown, when it does
+/// the same one-sided.
+inline void run_operation(incoming& m) {
+  reader in(m.arguments);
+  void* state = m.office.served(in.read<std::uint64_t>());
+  const void* code = m.office.find(in.read<code_address>());
+  writer answer;
+  if (state != nullptr) {
+    post_office::hurry give_up(m.office);
+    try {
+      reinterpret_cast<operation_code>(const_cast<void*>(code))(state, in, answer);
+    } catch (const rank_failure&) {
+      throw;
+    } catch (const not_at_once&) {
+    } catch (const std::exception&) {
+    }
+  }
+  m.office.answer(m.from, m.reply, false, answer.take());
+  m.office.count_handled();
+}
+
 class engine_choice {
  public:
+  using bytes = std::vector<std::byte>;
+
   struct kind {
     promise what;
     operation_cost cost;
@@ -84,40 +112,38 @@ class engine_choice {
   engine of(promise what) const { return includes(asked_, what) ? engine::rpc : engine::rma; }
   /// Whether operations of this kind on what another member holds are sent to it. Not from within
   /// handlers, which may not wait for an answer.
-  ///
-  /// A member that polls what it holds itself asks nobody and waits for nobody: it serves here, now
-  /// and then, as others may wait for just that.
   bool asks(promise what) const {
-    if ((asked_ & what) == promise::nothing || office_->inside_handler()) return false;
-    constexpr unsigned seldom = 32;
-    if (calls_.fetch_add(1, std::memory_order_relaxed) % seldom == seldom - 1) office_->serve();
-    return true;
+    if ((asked_ & what) == promise::nothing) [[likely]]
+      return false;
+    return asks_now();
   }
 
-  /// Calls f(number, args...) at a member. `operations` are in it.
-  template <class F, class... A>
-  auto ask(rank_t member, std::size_t operations, const F& f, const A&... args) {
-    return begin(member, operations, f, args...,
-                 [this](rank_t to, const message_header& as, std::vector<std::byte> bytes) {
-                   office_->send(to, as, std::move(bytes));
-                 });
+  /// The beginning of a message to the same container at another member: what `code` reads comes
+  /// next.
+  writer message(operation_code code) const {
+    writer out;
+    out << message_header{} << number_ << office_->name_of(reinterpret_cast<const void*>(code));
+    return out;
+  }
+
+  /// Sends it, with `operations` in it. Its answer is empty where there is no room for messages,
+  /// too.
+  future<bytes> send(rank_t member, std::size_t operations, writer message) {
+    return begin(member, operations, std::move(message), &post_office::send);
   }
   /// The same, together with other messages to that member: see post_office::send_with_others. The
-  /// container does not end before `then(result)` has returned, whose result is in the future.
-  template <class Then, class F, class... A>
-  auto ask_later(rank_t member, Then then, const F& f, const A&... args) {
-    auto send = [this](rank_t to, const message_header& as, std::vector<std::byte> bytes) {
-      office_->send_with_others(to, as, std::move(bytes));
-    };
+  /// container does not end before `then(answer)` has returned, whose result is in the future.
+  template <class Then>
+  auto send_later(rank_t member, writer message, Then then) {
     under_way_->fetch_add(1, std::memory_order_relaxed);
     struct leave {
       ~leave() { left->fetch_sub(1, std::memory_order_release); }
       std::shared_ptr<std::atomic<std::size_t>> left;
     };
     auto until_done = std::shared_ptr<leave>(new leave{under_way_});
-    return begin(member, 1, f, args..., send)
-        .then([then = std::move(then), until_done](auto result) mutable {
-          return then(std::move(result));
+    return begin(member, 1, std::move(message), &post_office::send_with_others)
+        .then([then = std::move(then), until_done](bytes answer) mutable {
+          return then(std::move(answer));
         });
   }
 
@@ -135,18 +161,46 @@ class engine_choice {
   }
 
  private:
-  template <class F, class... More>
-  auto begin(rank_t member, std::size_t operations, const F& f, const More&... more) {
+  struct reply final : future_state<bytes>, awaiting {
+    explicit reply(rank_t to) : target(to) {}
+    void take(bool failed, std::span<const std::byte> from) override {
+      if (failed)
+        this->failure = std::make_exception_ptr(rpc_error(
+            text("rank ", target, ": the handler of an operation threw: ",
+                 std::string_view(reinterpret_cast<const char*>(from.data()), from.size()))));
+      else
+        this->value.emplace(from.begin(), from.end());
+    }
+    void make_ready() override { future_state<bytes>::finish(); }
+    rank_t target;
+  };
+
+  /// A member that polls what it holds itself asks nobody and waits for nobody: it serves here, now
+  /// and then, as others may wait for just that.
+  [[gnu::noinline, gnu::cold]] bool asks_now() const {
+    if (office_->inside_handler()) return false;
+    constexpr unsigned seldom = 32;
+    if (calls_.fetch_add(1, std::memory_order_relaxed) % seldom == seldom - 1) office_->serve();
+    return true;
+  }
+
+  using sending = void (post_office::*)(rank_t, const message_header&, bytes);
+  [[gnu::noinline, gnu::cold]] future<bytes> begin(rank_t member, std::size_t operations,
+                                                   writer message, sending send) {
+    rank_t to = of_->members.world_rank(member);
+    auto state = std::make_shared<reply>(to);
+    message_header as{};
+    try {  // all that needs room in a segment comes before anything is sent
+      office_->prepare(to);
+      as = {.code = office_->name_of(&run_operation), .reply = office_->reserve(state)};
+    } catch (const allocation_error&) {
+      return future<bytes>::ready(bytes());
+    }
     use_.messages.fetch_add(1, std::memory_order_relaxed);
     use_.operations.fetch_add(operations, std::memory_order_relaxed);
-    rank_t to = of_->members.world_rank(member);
-    auto parts = std::tie(more...);
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      const auto& send = std::get<sizeof...(I)>(parts);
-      return begin_call<std::decay_t<decltype(send)>, F, std::uint64_t,
-                        std::decay_t<decltype(std::get<I>(parts))>...>(
-          *office_, to, send, f, number_, std::get<I>(parts)...);
-    }(std::make_index_sequence<sizeof...(More) - 1>());
+    office_->count_sent();
+    (office_->*send)(to, as, message.take());
+    return future<bytes>(std::move(state));
   }
 
   shared_state* of_ = nullptr;
@@ -161,24 +215,5 @@ class engine_choice {
   std::shared_ptr<std::atomic<std::size_t>> under_way_ =
       std::make_shared<std::atomic<std::size_t>>(0);
 };
-
-/// In a handler: `work(state)` on the container of a number, in a hurry. Nothing if it had to give
-/// up, or threw: the caller will see for itself what was thrown, when it does the same one-sided.
-template <class State, class Work>
-auto at_owner(std::uint64_t number, Work work)
-    -> std::optional<std::decay_t<std::invoke_result_t<Work&, State&>>> {
-  post_office& office = post_office::of(here());
-  auto* state = static_cast<State*>(office.served(number));
-  if (state == nullptr) return std::nullopt;
-  post_office::hurry give_up(office);
-  try {
-    return work(*state);
-  } catch (const rank_failure&) {
-    throw;
-  } catch (const not_at_once&) {
-  } catch (const std::exception&) {
-  }
-  return std::nullopt;
-}
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

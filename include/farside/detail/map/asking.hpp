@@ -15,8 +15,7 @@
 
 #include <farside/detail/map/engine.hpp>
 
-#include <memory>
-#include <tuple>
+#include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
@@ -29,15 +28,16 @@ struct answer {
   bool strained = false;
   std::optional<V> value{};
 
-  using form = std::tuple<std::uint8_t, std::optional<V>>;
-  form pack() const {
-    return {static_cast<std::uint8_t>(created | strained << 1 | static_cast<int>(count) << 2),
-            value};
+  void save(writer& out) const {
+    out << static_cast<std::uint8_t>(created | strained << 1 | value.has_value() << 2 |
+                                     static_cast<int>(count) << 3);
+    if (value) out << *value;
   }
-  static answer unpack(form from) {
-    int bits = std::get<0>(from);
-    return {(bits & 1) != 0, static_cast<counted>(bits >> 2), (bits & 2) != 0,
-            std::move(std::get<1>(from))};
+  static answer load(reader& in) {
+    int bits = in.read<std::uint8_t>();
+    answer a{(bits & 1) != 0, static_cast<counted>(bits >> 3), (bits & 2) != 0};
+    if ((bits & 4) != 0) a.value.emplace(in.read<V>());
+    return a;
   }
 };
 
@@ -49,21 +49,15 @@ const auto& key_of(const Item& item) {
     return item;
 }
 
-/// The handler.
+/// What runs at the owner: an answer for each item, until one cannot be done at once.
 template <class Engine, class What, class Item>
-struct serve_map {
-  using form = typename Engine::answer_type::form;
-  std::vector<form> operator()(std::uint64_t number, promise with, What what,
-                               const std::vector<Item>& items) const {
-    std::vector<form> answers;
-    answers.reserve(items.size());
-    at_owner<Engine>(number, [&](Engine& e) {
-      for (const Item& item : items) answers.push_back(e.serve(what, item, with).pack());
-      return true;
-    });
-    return answers;
-  }
-};
+void serve_map(void* state, reader& in, writer& answers) {
+  auto& e = *static_cast<Engine*>(state);
+  auto with = in.read<promise>();
+  auto what = in.read<What>();
+  for (auto left = in.read<std::uint32_t>(); left != 0; --left)
+    e.serve(what, in.read<Item>(), with).save(answers);
+}
 
 /// Does one operation for another rank.
 template <class K, class V, class Hash, class Probing>
@@ -103,9 +97,8 @@ auto engine<K, V, Hash, Probing>::serve(What& what, const Item& item, promise wi
 
 /// The caller's part of what the owner has done.
 template <class K, class V, class Hash, class Probing>
-auto engine<K, V, Hash, Probing>::accept(rank_t member, typename answer_type::form from)
-    -> answer_type {
-  answer_type a = answer_type::unpack(std::move(from));
+auto engine<K, V, Hash, Probing>::accept(rank_t member, reader& from) -> answer_type {
+  auto a = answer_type::load(from);
   switch (a.count) {
     case counted::nothing:
       break;
@@ -129,16 +122,30 @@ auto engine<K, V, Hash, Probing>::accept(rank_t member, typename answer_type::fo
   return a;
 }
 
+/// A message that asks for `count` items, which come next.
+template <class K, class V, class Hash, class Probing>
+template <class Item, class What>
+writer engine<K, V, Hash, Probing>::question(const What& what, promise with, std::size_t count) {
+  writer out = choice.message(&serve_map<engine, What, Item>);
+  out << with << what << static_cast<std::uint32_t>(count);
+  return out;
+}
+
 /// Asks for one item and waits. Nothing if the owner could not.
 template <class K, class V, class Hash, class Probing>
 template <class What, class Item>
 [[gnu::noinline]] auto engine<K, V, Hash, Probing>::ask(rank_t member, const What& what,
                                                         const Item& item, promise with)
     -> std::optional<answer_type> {
-  auto answers =
-      choice.ask(member, 1, serve_map<engine, What, Item>{}, with, what, std::vector<Item>(1, item))
-          .get();
-  if (!answers.empty()) return accept(member, std::move(answers[0]));
+  writer message = question<Item>(what, with, 1);
+  message << item;
+  return answer_to(member, choice.send(member, 1, std::move(message)).get());
+}
+template <class K, class V, class Hash, class Probing>
+auto engine<K, V, Hash, Probing>::answer_to(rank_t member, const std::vector<std::byte>& bytes)
+    -> std::optional<answer_type> {
+  reader in(bytes);
+  if (in.left() != 0) return accept(member, in);
   choice.count_declined(1);
   return std::nullopt;
 }
@@ -169,13 +176,14 @@ template <class K, class V, class Hash, class Probing>
 template <class What, class Item, class Result, class Alone>
 auto engine<K, V, Hash, Probing>::ask_later(rank_t member, const What& what, const Item& item,
                                             promise with, Result result, Alone alone) {
-  auto then = [this, member, result, alone](auto answers) mutable {
-    if (!answers.empty()) return result(accept(member, std::move(answers[0])));
-    choice.count_declined(1);
-    return alone(*this);
-  };
-  return choice.ask_later(member, then, serve_map<engine, What, Item>{}, with, what,
-                          std::vector<Item>(1, item));
+  writer message = question<Item>(what, with, 1);
+  message << item;
+  return choice.send_later(member, std::move(message),
+                           [this, member, result, alone](std::vector<std::byte> bytes) mutable {
+                             if (auto answer = answer_to(member, bytes))
+                               return result(*std::move(answer));
+                             return alone(*this);
+                           });
 }
 
 /// For many: calls `take(i, answer)` for each item that its owner has done, and `alone(i)` for the
@@ -193,7 +201,7 @@ void engine<K, V, Hash, Probing>::ask_many(const What& what, std::span<const Ite
   struct asked {
     rank_t member;
     std::span<const std::size_t> which;
-    future<std::vector<typename answer_type::form>> answers;
+    future<std::vector<std::byte>> answers;
   };
   bool more = true;
   for (std::size_t begin = 0; std::exchange(more, false); begin += most) {
@@ -202,20 +210,20 @@ void engine<K, V, Hash, Probing>::ask_many(const What& what, std::span<const Ite
       if (of[m].size() <= begin) continue;
       auto which =
           std::span<const std::size_t>(of[m]).subspan(begin, std::min(most, of[m].size() - begin));
-      std::vector<Item> some;
-      some.reserve(which.size());
-      for (std::size_t i : which) some.push_back(items[i]);
-      round.push_back(
-          {m, which,
-           choice.ask(m, some.size(), serve_map<engine, What, Item>{}, with, what, some)});
+      writer message = question<Item>(what, with, which.size());
+      for (std::size_t i : which) message << items[i];
+      round.push_back({m, which, choice.send(m, which.size(), std::move(message))});
       more = more || begin + most < of[m].size();
     }
     for (asked& one : round) {
-      auto answers = one.answers.get();
-      for (std::size_t k = 0; k < answers.size(); ++k)
-        take(one.which[k], accept(one.member, std::move(answers[k])));
-      choice.count_declined(one.which.size() - answers.size());
-      for (std::size_t i : one.which.subspan(answers.size())) alone(i);
+      auto bytes = one.answers.get();
+      reader in(bytes);
+      while (in.left() != 0) {
+        take(one.which.front(), accept(one.member, in));
+        one.which = one.which.subspan(1);
+      }
+      choice.count_declined(one.which.size());
+      for (std::size_t i : one.which) alone(i);
     }
   }
 }

@@ -211,7 +211,10 @@ class engine : public shared_state {
   /// asking.hpp.
   template <class What, class Item>
   answer_type serve(What& what, const Item& item, promise with);
-  answer_type accept(rank_t member, typename answer_type::form from);
+  answer_type accept(rank_t member, reader& from);
+  template <class Item, class What>
+  writer question(const What& what, promise with, std::size_t count);
+  std::optional<answer_type> answer_to(rank_t member, const std::vector<std::byte>& bytes);
   template <class What, class Item>
   std::optional<answer_type> ask(rank_t member, const What& what, const Item& item, promise with);
   template <class What, class Item, class Result, class Alone>
@@ -331,11 +334,18 @@ class engine : public shared_state {
       }
     }
     if constexpr (!Alone)
-      if (have == nullptr && asks(promise::find, p.member, with))
-        if (auto found = ask(p.member, find_there{}, key, with)) return std::move(found->value);
+      if (have == nullptr && choice.any()) [[unlikely]]
+        return find_somehow(key, p, with);
     if constexpr (in_place)
       if (have == nullptr && !includes(with, promise::local)) return find_by_get(key, p, with);
     return find_slowly(key, with, have);
+  }
+
+  /// By its owner, if that is to be asked.
+  [[gnu::noinline, gnu::cold]] std::optional<V> find_somehow(handed<K> key, place p, promise with) {
+    if (asks(promise::find, p.member, with))
+      if (auto found = ask(p.member, find_there{}, key, with)) return std::move(found->value);
+    return find_alone(key, p, with);
   }
 
   template <class Window = prefetched<engine>>
@@ -408,9 +418,16 @@ class engine : public shared_state {
         return done;
     }
     if constexpr (!Alone)
-      if (have == nullptr && asks(kind_of<Update>, p.member, promised))
-        if (auto done = ask_update(p.member, key, with, promised)) return *std::move(done);
+      if (have == nullptr && choice.any()) [[unlikely]]
+        return update_somehow<Update>(key, p, with, promised);
     return update_slowly<Update>(key, with, promised, have);
+  }
+  template <class Update>
+  [[gnu::noinline, gnu::cold]] outcome update_somehow(handed<K> key, place p, handed<Update> with,
+                                                      promise promised) {
+    if (asks(kind_of<Update>, p.member, promised))
+      if (auto done = ask_update<Update>(p.member, key, with, promised)) return *std::move(done);
+    return update_alone<Update>(key, p, with, promised);
   }
   template <class Update, class Window = prefetched<engine>>
   FARSIDE_HOT outcome update_alone(const K& key, place p, const Update& with, promise promised,

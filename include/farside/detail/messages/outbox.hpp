@@ -32,6 +32,10 @@ class outbox {
   explicit outbox(context& c)
       : c_(c), ring_(ring_bytes(c.link.nprocs())), lines_(c.link.nprocs()) {}
 
+  /// Makes the ring that leads to a rank, if there is none. Throws far::allocation_error where
+  /// there is no room for it.
+  void prepare(rank_t to) { line_to(to); }
+
   /// Writes the message, or keeps it. A ticket to ask `gone` with; 0: it is written.
   std::uint64_t send(rank_t to, message bytes) {
     line& out = line_to(to);

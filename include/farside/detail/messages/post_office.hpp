@@ -75,6 +75,13 @@ class post_office final : public message_service {
     return code_.decode(code);
   }
 
+  /// What a message to that rank needs in its segment is there on return, or far::allocation_error
+  /// is thrown.
+  void prepare(rank_t to) {
+    std::lock_guard lock(lock_);
+    out_.prepare(to);
+  }
+
   reply_place reserve(std::shared_ptr<awaiting> who) {
     std::lock_guard lock(lock_);
     return replies_.reserve(std::move(who));
