@@ -10,6 +10,7 @@ namespace far::bench {
 using word = std::uint64_t;
 
 void round_trip_rows(suite& s);
+void engine_rows(suite& s);
 void attention_rows(suite& s);
 void bandwidth_rows(suite& s);
 
@@ -17,7 +18,7 @@ void bandwidth_rows(suite& s);
 /// so serves. Alone, a rank works with itself.
 template <class Work>
 auto clients(Work work) {
-  return [work](std::size_t n) {
+  return [work](std::size_t n) mutable {
     if (rank() != 0 || nprocs() == 1)
       while (n-- > 0) work();
     barrier();
