@@ -265,8 +265,8 @@ inline void post_office::answer(rank_t to, reply_place place, bool failed,
                                 std::vector<std::byte> bytes) {
   count_sent();
   if (bytes.size() > reply_chunk::body_bytes) {
-    std::vector<std::byte> message(sizeof(message_header));
-    message.insert(message.end(), bytes.begin(), bytes.end());
+    std::vector<std::byte> message(sizeof(message_header) + bytes.size());
+    std::memcpy(message.data() + sizeof(message_header), bytes.data(), bytes.size());
     post(to, {.code = {0, failed ? failure : result}, .reply = place}, std::move(message));
     return;
   }
