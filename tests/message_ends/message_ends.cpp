@@ -1,4 +1,5 @@
 // How jobs end that send messages: message_ends CASE. message_ends_test.sh runs the cases.
+#include <farside/containers/hash_map.hpp>
 #include <farside/core/rpc.hpp>
 #include <farside/farside.hpp>
 
@@ -16,6 +17,27 @@ void pass(int left) {
     std::printf("the last message is on rank %u\n", far::rank());
 }
 
+/// Until nothing is left of this rank's segment.
+void fill_segment() {
+  for (std::size_t bytes = std::size_t{1} << 30; bytes >= 16; bytes /= 2) try {
+      while (true) far::alloc<std::byte>(bytes);
+    } catch (const far::allocation_error&) {
+    }
+}
+
+/// Operations by messages for which there is no room are done one-sided.
+void no_room() {
+  far::hash_map<int, int> map(1000, {.engine = far::engine::rpc});
+  fill_segment();
+  far::barrier();
+  for (int key = 0; key < 100; ++key) map.accumulate(key, 1);
+  far::barrier();
+  int right = 0;
+  for (int key = 0; key < 100; ++key) right += map.find(key) == static_cast<int>(far::nprocs());
+  far::barrier();
+  std::printf("%d right, %d messages\n", right, static_cast<int>(map.engine_use().messages));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -30,6 +52,8 @@ int main(int argc, char** argv) {
     } else if (what == "error") {  // one that nobody catches
       if (far::rank() == 0) far::rpc(1, [] { throw std::runtime_error("no good"); }).get();
       far::quiesce();
+    } else if (what == "no_room") {
+      no_room();
     } else {
       far::rpc((far::rank() + 1) % far::nprocs(), [] {}).get();
     }

@@ -30,6 +30,7 @@ for attention in poll thread; do
   done
 done
 expect 0 '' "$farside" run -n 3 "$program" plain
+expect 0 '100 right, 0 messages' "$farside" run -n 3 --segment 16M "$program" no_room
 expect 1 'Use FARSIDE_ATTENTION=thread' env FARSIDE_ATTENTION=rank "$farside" run -n 2 "$program" plain
 expect 1 "FARSIDE_ATTENTION='nobody' names nobody" env FARSIDE_ATTENTION=nobody "$farside" run -n 2 "$program" plain
 expect 1 'Use FARSIDE_ATTENTION=poll' env FARSIDE_ATTENTION=thread FARSIDE_NPROCS=2 "$sim" plain
