@@ -2,6 +2,7 @@
 #pragma once
 
 #include <common/genome/collect.hpp>
+#include <common/genome/histogram.hpp>
 #include <common/genome/kmer_file.hpp>
 #include <common/genome/output_file.hpp>
 #include "job.hpp"
@@ -14,36 +15,6 @@
 #include <vector>
 
 namespace counting {
-
-/// How many k-mers were seen how often; the last line is for all that were seen more often.
-class histogram {
- public:
-  explicit histogram(std::uint32_t longest) : lines_(longest + 2) {}
-  void add(std::uint32_t count) {
-    ++lines_[std::min<std::size_t>(count, lines_.size() - 1)];
-    ++different_;
-    total_ += count;
-  }
-  /// Collective.
-  void gather() {
-    far::all_reduce(std::span(lines_));
-    different_ = far::all_reduce(different_);
-    total_ = far::all_reduce(total_);
-  }
-  std::uint64_t at(std::size_t count) const { return lines_[count]; }
-  std::uint64_t different() const { return different_; }
-  std::uint64_t total() const { return total_; }
-  std::string text() const {
-    std::string result;
-    for (std::size_t i = 1; i < lines_.size(); ++i)
-      if (lines_[i] != 0) result += std::to_string(i) + " " + std::to_string(lines_[i]) + "\n";
-    return result;
-  }
-
- private:
-  std::vector<std::uint64_t> lines_;
-  std::uint64_t different_ = 0, total_ = 0;
-};
 
 /// The base that follows or precedes a k-mer, as UFX files have it: X if none was seen `least`
 /// times, F if several were.
@@ -97,7 +68,7 @@ class writers {
   }
 
   /// Collective: the files have their names.
-  void finish(const histogram& seen) {
+  void finish(const genome::histogram& seen) {
     if (histogram_) {
       std::string text = far::rank() == 0 ? seen.text() : "";
       histogram_->write_in_order(0, text);
@@ -143,7 +114,7 @@ template <unsigned Words, bool Extended>
 void count_kmers(const count_job& job) {
   using genome::partitioning;
   counting::writers<Words, Extended> writers(job);
-  counting::histogram seen(job.longest_histogram);
+  genome::histogram seen(job.longest_histogram);
   std::uint64_t kept = 0, records = 0;
   for (unsigned pass = 0; pass < job.passes; ++pass) {
     unsigned first_round = partitioning::rounds * pass / job.passes;
