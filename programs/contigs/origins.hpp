@@ -19,7 +19,8 @@ template <unsigned Words>
 node_list<Words> nodes_from_reads(const contig_job& job) {
   genome::collecting with{.k = job.k, .memory = job.memory / far::nprocs()};
   std::uint64_t records = 0;
-  return counted_nodes<Words>(genome::collect(job.files, with, records), job.k, job.least);
+  std::vector<genome::input_file> files = job.files;
+  return counted_nodes<Words>(genome::collect(files, with, records), job.k, job.least);
 }
 
 /// A file of records of one size; reads those of this rank's share.

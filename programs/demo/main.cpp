@@ -34,7 +34,7 @@ constexpr std::uint32_t longest_column = 60;
 /// Collective: this rank's reads, cut into super-k-mers, and what others sent to this one.
 genome::superkmer_store make_reads(const std::string& bases) {
   genome::read_maker maker{bases, read_length, error, false, seed};
-  genome::collector collector({.k = k});
+  genome::collector collector(k);
   std::uint64_t end = read_count * (far::rank() + 1) / far::nprocs();
   for (std::uint64_t i = read_count * far::rank() / far::nprocs(); i < end; ++i) {
     collector.add(maker.make(i).sequence.data(), read_length);

@@ -8,6 +8,7 @@
 #include "job.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <optional>
@@ -116,6 +117,7 @@ void count_kmers(const count_job& job) {
   counting::writers<Words, Extended> writers(job);
   genome::histogram seen(job.longest_histogram);
   std::uint64_t kept = 0, records = 0;
+  std::vector<genome::input_file> files = job.files;
   for (unsigned pass = 0; pass < job.passes; ++pass) {
     unsigned first_round = partitioning::rounds * pass / job.passes;
     unsigned end_round = partitioning::rounds * (pass + 1) / job.passes;
@@ -125,7 +127,7 @@ void count_kmers(const count_job& job) {
                             .first = first_round * partitioning::a_round,
                             .end = end_round * partitioning::a_round,
                             .passes = job.passes};
-    genome::superkmer_store store = genome::collect(job.files, with, records);
+    genome::superkmer_store store = genome::collect(files, with, records);
     genome::count_table<Words, Extended> table(job.k);
     for (unsigned round = first_round; round < end_round; ++round) {
       for (unsigned i = 0; i < partitioning::a_round; ++i) {
@@ -146,11 +148,14 @@ void count_kmers(const count_job& job) {
   writers.finish(seen);
   kept = far::all_reduce(kept);
   records = far::all_reduce(records);
-  if (far::rank() != 0) return;
   if (job.histogram == "-") {
-    std::fputs(seen.text().c_str(), stdout);
+    genome::on_first_rank([&] {
+      if (std::fputs(seen.text().c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+        genome::fail_with_errno("cannot write standard output", errno);
+    });
     return;
   }
+  if (far::rank() != 0) return;
   std::printf("sequences        %12" PRIu64 "\n", records);
   std::printf("k-mers           %12" PRIu64 "%s\n", seen.total(),
               job.bloom ? "  (without those seen once)" : "");

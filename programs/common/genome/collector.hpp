@@ -13,20 +13,13 @@
 
 namespace genome {
 
-struct collecting {
-  unsigned k = 31;
-  bool flanks = false;
-  std::uint64_t memory = 0;  ///< bytes that a rank may use; 0: no limit
-  unsigned first = 0, end = partitioning::count;
-  unsigned passes = 1;
-};
-
 /// Made, and finished, by all ranks; what lies between is each rank's own business.
 class collector {
  public:
-  explicit collector(const collecting& with)
-      : memory_(with.memory),
-        splitter_(partitioning(with.k), with.flanks, with.first, with.end, sender{this}) {}
+  /// Of partitions [first, end). `memory`: bytes that a rank may use; 0: no limit.
+  explicit collector(unsigned k, bool flanks = false, std::uint64_t memory = 0, unsigned first = 0,
+                     unsigned end = partitioning::count)
+      : memory_(memory), splitter_(partitioning(k), flanks, first, end, sender{this}) {}
   collector(const collector&) = delete;
   collector& operator=(const collector&) = delete;
 
