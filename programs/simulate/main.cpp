@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 namespace {
 
@@ -80,10 +81,10 @@ int run(int argc, char** argv) {
     if (bases.size() < read_length)
       genome::fail("reads of ", read_length, " bases are longer than the genome of ", bases.size());
   });
+  std::optional<genome::output_file> genome_file;
   if (!given.has("genome")) {
-    genome::output_file file(name + ".genome.fa");
-    file.write_in_order(0, far::rank() == 0 ? fasta_of(bases) : std::string());
-    file.publish();
+    genome_file.emplace(name + ".genome.fa");
+    genome_file->write_in_order(0, far::rank() == 0 ? fasta_of(bases) : std::string());
   }
   genome::output_file file(name + ".reads.fq");
   genome::read_maker maker{bases, read_length, error, given.has("circular"), seed};
@@ -102,6 +103,7 @@ int run(int argc, char** argv) {
       text.clear();
     }
   });
+  if (genome_file) genome_file->publish();
   file.publish();
   if (far::rank() == 0)
     std::printf("genome           %12zu\nreads            %12llu\n", bases.size(),

@@ -134,6 +134,8 @@ refuses "odd binary UFX" "no whole records of 32 for k 25" contigs -k 25 --from 
 refuses "k 128" "-k: '128' is not" contigs -k 128 --output out s.reads.fq
 refuses "unknown origin" "--from: 'dust' is none of" contigs --from dust --output out s.reads.fq
 refuses "disk full" "cannot write /dev/full: No space left" contigs --output /dev/full s.reads.fq
+run "$farside" simulate -n 2 --length 200000 --coverage 30 large; check "simulate more" 0
+leaves_nothing contigs --output killed large.reads.fq
 run "$farside" contigs --help; check "help" 0 "^usage: farside contigs"
 
 # --- other back ends ------------------------------------------------------------------------------------

@@ -169,30 +169,8 @@ run "$farside" simulate --help; check "help of simulate" 0 "^usage: farside simu
 
 # --- a rank is killed: nothing under the final name, and nothing else is left -------------------------------
 run "$farside" simulate -n 2 --length 200000 --coverage 30 large; check "simulate more" 0
-# What a rank writes has no name yet, or another one.
-writing() { # LAUNCHER
-  compgen -G '.farside-*.part' >/dev/null && return
-  local pid
-  for pid in $(pgrep -P "$1"); do readlink "/proc/$pid/fd/"* 2>/dev/null; done | grep -q "^$PWD/.*(deleted)$"
-}
-killed=0
-for attempt in 1 2 3 all; do
-  "$farside" kmers -n 3 --output killed --tsv killed.tsv large.reads.fq >"$work/out" 2>"$work/err" &
-  launcher=$!
-  until writing $launcher || ! kill -0 $launcher 2>/dev/null; do sleep 0.005; done
-  victims=$(pgrep -P $launcher)
-  [ $attempt != all ] && victims=$(echo "$victims" | sed -n "${attempt}p")
-  [ -n "$victims" ] && kill -9 $victims 2>/dev/null
-  wait $launcher
-  status=$?
-  if [ $status != 0 ]; then
-    killed=$((killed + 1))
-    if compgen -G 'killed*' >/dev/null; then fail "a rank was killed: there is an output"; fi
-    if compgen -G '.farside*' >/dev/null; then fail "a rank was killed: left behind: $(echo .farside*)"; fi
-  fi
-  rm -f killed* .farside-*
-done
-if [ $killed -gt 0 ]; then pass "ranks killed $killed times, no output"; else fail "no rank could be killed in time"; fi
+leaves_nothing kmers --output killed --tsv killed.tsv large.reads.fq
+leaves_nothing simulate --length 1000000 --coverage 30 killed
 # Where files cannot be without a name, as there is no /proc to give them one; without a launcher, which needs it
 without_proc() {
   unshare -m bash -c 'cp /proc/meminfo meminfo && mount -t tmpfs none /proc && mv meminfo /proc && "$@"' sh \
