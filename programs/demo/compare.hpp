@@ -6,7 +6,10 @@
 
 #include <farside/core/collectives.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
