@@ -22,7 +22,7 @@ constexpr const char* usage =
   kmers                 counts the k-mers of reads (FASTA, FASTQ)
   contigs               assembles contigs from reads or k-mers
   simulate              makes genomes and reads to try them on
-  demo [-n N]           shows the library at work on this machine
+  demo [-n N]           simulates a genome and reads, counts, assembles, compares
   bench core            measures put, get, atomics and collectives of each back end
   bench containers      measures hash maps, queues and so on beside their floors
   bench messages        measures messages beside one-sided operations, and draws the figures
@@ -37,7 +37,7 @@ using far::app::arguments;
 const std::map<std::string, int (*)(const arguments&)> commands = {
     {"run", far::app::run_command},
     {"bench", far::app::bench_command},
-    {"demo", far::app::demo_command},
+    {"demo", [](const arguments& words) { return far::app::program_command("demo", words, 4); }},
     {"doctor", far::app::doctor_command},
     {"sim", far::app::sim_command},
     {"__rank", far::app::supervise_command},

@@ -86,7 +86,7 @@ std::uint32_t usable_cores() {
 
 }  // namespace
 
-int program_command(const std::string& name, const arguments& words) {
+int program_command(const std::string& name, const arguments& words, std::uint32_t ranks) {
   divided all = divide(words);
   std::string program = find_program(name, all.backend);
   if (all.help) {
@@ -95,7 +95,8 @@ int program_command(const std::string& name, const arguments& words) {
     once.command = {program, "--help"};
     return run_job(std::move(once));
   }
-  if (!all.ranks_given) all.ours.insert(all.ours.end(), {"-n", std::to_string(usable_cores())});
+  if (!all.ranks_given)
+    all.ours.insert(all.ours.end(), {"-n", std::to_string(ranks != 0 ? ranks : usable_cores())});
   all.ours.insert(all.ours.end(), {"--", program});
   all.ours.insert(all.ours.end(), all.theirs.begin(), all.theirs.end());
   return run_job(parse_run(all.ours));

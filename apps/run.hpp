@@ -14,11 +14,10 @@ int supervise_command(const arguments& words);
 int switch_command(const arguments& words);
 int doctor_command(const arguments& words);
 int bench_command(const arguments& words);
-int demo_command(const arguments& words);
 int sim_command(const arguments& words);
 /// `farside NAME [-n N] [--backend B] [--timeout T] ARGUMENTS...`: starts the program
-/// NAME_<flavour> that comes with farside, on as many ranks as there are cores unless -n says
-/// otherwise.
-int program_command(const std::string& name, const arguments& words);
+/// NAME_<flavour> that comes with farside, on as many ranks as there are cores, or on `ranks` if
+/// that is not 0, unless -n says otherwise.
+int program_command(const std::string& name, const arguments& words, std::uint32_t ranks = 0);
 
 }  // namespace far::app

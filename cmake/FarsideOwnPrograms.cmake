@@ -1,43 +1,50 @@
-# The programs that `farside NAME` starts. Each folder programs/<name> is one, of all its sources;
-# programs/common holds what they share, compiled once a flavour.
+# The programs that `farside NAME` starts. Each folder programs/<name> is one, of all its sources. What
+# they share is compiled once a flavour: programs/common, and programs/common/genome for those that
+# read sequences.
 include_guard(GLOBAL)
 
 add_custom_target(programs)
 find_package(ZLIB QUIET)  # reads come compressed
 if(NOT ZLIB_FOUND)
-  message(STATUS "farside: without the programs of programs/: no zlib found. Install it (Debian: "
+  message(STATUS "farside: without kmers, contigs and simulate: no zlib found. Install it (Debian: "
                  "apt install zlib1g-dev)")
-  return()
 endif()
 
-file(GLOB_RECURSE common_sources CONFIGURE_DEPENDS programs/common/*.cpp)
 foreach(flavour IN LISTS farside_main_flavours)
-  add_library(farside_common_${flavour} INTERFACE)
-  target_include_directories(farside_common_${flavour} INTERFACE programs)
-  target_link_libraries(farside_common_${flavour} INTERFACE ZLIB::ZLIB)
-  if(common_sources)
-    add_library(farside_common_sources_${flavour} STATIC EXCLUDE_FROM_ALL ${common_sources})
-    target_include_directories(farside_common_sources_${flavour} PRIVATE programs)
-    target_link_libraries(farside_common_sources_${flavour} PRIVATE farside_flavour_${flavour}
-                          ZLIB::ZLIB)
-    target_link_libraries(farside_common_${flavour} INTERFACE farside_common_sources_${flavour})
+  foreach(part common common/genome)
+    string(REPLACE "/" "_" name ${part})
+    file(GLOB sources CONFIGURE_DEPENDS programs/${part}/*.cpp)
+    add_library(farside_${name}_${flavour} STATIC EXCLUDE_FROM_ALL ${sources})
+    target_include_directories(farside_${name}_${flavour} PRIVATE programs)
+    target_link_libraries(farside_${name}_${flavour} PRIVATE farside_flavour_${flavour})
+  endforeach()
+  target_link_libraries(farside_common_genome_${flavour} PUBLIC farside_common_${flavour})
+  if(ZLIB_FOUND)
+    target_link_libraries(farside_common_genome_${flavour} PUBLIC ZLIB::ZLIB)
   endif()
 endforeach()
 
-file(GLOB folders CONFIGURE_DEPENDS programs/*)
-foreach(folder IN LISTS folders)
-  cmake_path(GET folder FILENAME name)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
-  if(name STREQUAL "common" OR NOT sources)
-    continue()
-  endif()
+# farside_own_program(<name> [<part>]): part is what it shares, common or common_genome.
+function(farside_own_program name)
+  file(GLOB sources CONFIGURE_DEPENDS programs/${name}/*.cpp)
   farside_program(NAME ${name} SOURCES ${sources} INSTALL)
   foreach(flavour IN LISTS farside_main_flavours)
-    target_link_libraries(${name}_${flavour} PRIVATE farside_common_${flavour})
+    target_include_directories(${name}_${flavour} PRIVATE programs)
+    foreach(part IN LISTS ARGN)
+      target_link_libraries(${name}_${flavour} PRIVATE farside_${part}_${flavour})
+    endforeach()
     # They take long to compile, and few changes need them all: the target `programs` builds them.
     if(NOT flavour STREQUAL "smp")
       farside_only_in_full(${name}_${flavour})
       add_dependencies(programs ${name}_${flavour})
     endif()
   endforeach()
-endforeach()
+endfunction()
+
+farside_own_program(demo)
+farside_own_program(sort common)
+if(ZLIB_FOUND)
+  foreach(name kmers contigs simulate)
+    farside_own_program(${name} common_genome)
+  endforeach()
+endif()

@@ -4,14 +4,14 @@
 #
 #   genome.sh FARSIDE [SCRATCH]        e.g. benchmarks/peers/genome.sh build/dev/bin/farside
 #
-# Needs the Debian packages jellyfish kmc bcalm bowtie-examples time. COVERAGE (30), K (31),
-# MIN_COUNT (2), RANKS (2) and RUNS (3) can be set; of several runs the fastest counts. About 1 GB of
-# disk, and some minutes for BCALM.
+# Needs the Debian packages jellyfish kmc bcalm bowtie-examples time. GENOME (a FASTA file, by gzip),
+# COVERAGE (30), K (31), MIN_COUNT (2), RANKS (2) and RUNS (3) can be set; of several runs the fastest
+# counts. About 1 GB of disk, and some minutes for BCALM.
 set -eu
 farside=$(realpath "$1")
 scratch=${2:-$(mktemp -d)}
 K=${K:-31} COVERAGE=${COVERAGE:-30} MIN_COUNT=${MIN_COUNT:-2} RANKS=${RANKS:-2} RUNS=${RUNS:-3}
-genome=/usr/share/doc/bowtie/examples/genomes/NC_008253.fna.gz
+genome=${GENOME:-/usr/share/doc/bowtie/examples/genomes/NC_008253.fna.gz}
 for program in jellyfish kmc bcalm /usr/bin/time; do
   command -v "$program" >/dev/null || { echo "genome.sh: $program is missing; apt install jellyfish kmc bcalm time" >&2; exit 1; }
 done

@@ -2,18 +2,11 @@
 #include <farside/core/collectives.hpp>
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <iterator>
-#include <mutex>
 #include <utility>
 
 namespace programs {
@@ -49,108 +42,40 @@ void input_file::read(std::uint64_t offset, std::span<std::byte> into) const {
 
 namespace {
 
-/// What a signal handler may look at: the name of a file to remove.
-std::atomic<const char*> to_remove = nullptr;
-
-constexpr int ending_signals[] = {SIGTERM, SIGINT, SIGHUP};
-struct sigaction previous[std::size(ending_signals)];
-
-/// Removes it, and leaves the rest to whoever was there before: OpenSHMEM has a handler, too.
-void remove_and_end(int signal) {
-  if (const char* path = to_remove.load()) unlink(path);
-  for (std::size_t i = 0; i < std::size(ending_signals); ++i)
-    if (ending_signals[i] == signal) sigaction(signal, &previous[i], nullptr);
-  raise(signal);
+/// What is wrong with writing to a name, if it exists.
+std::string objection(const std::string& path) {
+  struct stat info{};
+  if (stat(path.c_str(), &info) != 0) return {};
+  if (S_ISDIR(info.st_mode)) return path + ": is a directory; name a file in it";
+  if (!S_ISREG(info.st_mode))
+    return path + ": is no regular file; ranks write their parts of a file side by side";
+  if (access(path.c_str(), W_OK) != 0)
+    return path + ": cannot be replaced: " + std::strerror(errno);
+  return {};
 }
 
-/// Once a process; ranks may be threads of one.
-void catch_signals() {
-  for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
-    struct sigaction ours{};
-    ours.sa_handler = remove_and_end;
-    sigaction(ending_signals[i], nullptr, &previous[i]);
-    if (previous[i].sa_handler != SIG_IGN) sigaction(ending_signals[i], &ours, nullptr);
-  }
-  signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error like others
-}
-
-std::once_flag caught;
-
-}  // namespace
-
-doomed_file::~doomed_file() {
-  if (path_.empty()) return;
-  unlink(path_.c_str());
-  spare();
-}
-
-void doomed_file::doom(std::string path) {
-  path_ = std::move(path);
-  const char* none = nullptr;
-  to_remove.compare_exchange_strong(none, path_.c_str());
-  std::call_once(caught, catch_signals);
-}
-
-void doomed_file::spare() {
-  const char* mine = path_.c_str();
-  to_remove.compare_exchange_strong(mine, nullptr);
-  path_.clear();
-}
-
-namespace {
-
-/// In the same folder, so that it can be renamed.
-std::string temporary_beside(const std::string& path) {
-  std::uint64_t random = 0;
-  if (getrandom(&random, sizeof random, 0) != sizeof random)
-    random = static_cast<std::uint64_t>(getpid());
-  return path.substr(0, path.rfind('/') + 1) + ".farside-" + std::to_string(random) + ".part";
+/// Takes the space, as far as the file system knows how to.
+std::string no_room(int file, const std::string& path, std::uint64_t bytes) {
+  if (bytes == 0 || fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0 ||
+      (errno != ENOSPC && errno != EFBIG && errno != EDQUOT))
+    return {};
+  return path + ": there is no room for its " + std::to_string(bytes) +
+         " bytes: " + std::strerror(errno);
 }
 
 }  // namespace
 
 output_file::output_file(const char* program, std::string path, std::uint64_t bytes)
     : program_(program), path_(std::move(path)) {
-  std::error_code failed;
-  if (auto target = std::filesystem::canonical(path_, failed); !failed) path_ = target.string();
-  path_ = far::broadcast(path_, 0);
-  temporary_.doom(far::broadcast(temporary_beside(path_), 0));
-  far::barrier();  // whoever dies from now on, another rank removes it
-  std::string problem = far::rank() == 0 ? create(bytes) : "";
-  refuse_together(program_, problem);
-  file_ = ::open(temporary_.path().c_str(), O_WRONLY | O_CLOEXEC);
-  if (file_ < 0) refuse(program_, path_, ": cannot be written: ", std::strerror(errno));
-}
-
-output_file::~output_file() {
-  if (file_ >= 0) close(file_);
-}
-
-/// Rank 0's part; what is wrong, if anything.
-std::string output_file::create(std::uint64_t bytes) {
-  struct stat info{};
-  if (stat(path_.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return path_ + ": is a directory; name a file in it";
-    if (!S_ISREG(info.st_mode))
-      return path_ + ": is no regular file; ranks write their parts of a file side by side";
-    if (access(path_.c_str(), W_OK) != 0)
-      return path_ + ": cannot be replaced: " + std::strerror(errno);
-  }
-  int file = ::open(temporary_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return path_ + ": cannot be written: " + std::strerror(errno);
-  int reason = 0;
-  if (bytes > 0 && fallocate(file, 0, 0, static_cast<off_t>(bytes)) != 0 &&
-      (errno == ENOSPC || errno == EFBIG || errno == EDQUOT))
-    reason = errno;
-  close(file);
-  return reason == 0 ? ""
-                     : path_ + ": there is no room for its " + std::to_string(bytes) +
-                           " bytes: " + std::strerror(reason);
+  refuse_together(program_, far::rank() == 0 ? objection(path_) : "");
+  if (std::string problem = draft_.create(path_); !problem.empty())
+    refuse(program_, path_, ": cannot be written: ", problem);
+  refuse_together(program_, far::rank() == 0 ? no_room(draft_.descriptor(), path_, bytes) : "");
 }
 
 void output_file::write(std::uint64_t offset, std::span<const std::byte> from) {
   while (!from.empty()) {
-    ssize_t n = pwrite(file_, from.data(), from.size(), static_cast<off_t>(offset));
+    ssize_t n = pwrite(draft_.descriptor(), from.data(), from.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) refuse(program_, path_, ": cannot be written: ", std::strerror(errno));
     offset += static_cast<std::uint64_t>(n);
@@ -159,14 +84,8 @@ void output_file::write(std::uint64_t offset, std::span<const std::byte> from) {
 }
 
 void output_file::finish() {
-  std::string problem;
-  if (close(std::exchange(file_, -1)) != 0)
-    problem = path_ + ": cannot be written: " + std::strerror(errno);
-  refuse_together(program_, problem);
-  if (far::rank() == 0 && rename(temporary_.path().c_str(), path_.c_str()) != 0)
-    problem = path_ + ": cannot get its name: " + std::strerror(errno);
-  refuse_together(program_, problem);
-  temporary_.spare();
+  if (std::string problem = draft_.publish(); !problem.empty())
+    refuse(program_, path_, ": cannot be written: ", problem);
 }
 
 }  // namespace programs

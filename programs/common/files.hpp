@@ -2,6 +2,7 @@
 #pragma once
 
 #include <common/big_array.hpp>
+#include <common/draft.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -31,29 +32,11 @@ class input_file {
   std::uint64_t size_ = 0;
 };
 
-/// Removes a file, unless told that it is wanted: at the end of its scope, and also when a signal
-/// that can be caught ends the process. One at a time in a process is looked after that well.
-class doomed_file {
- public:
-  doomed_file() = default;
-  doomed_file(const doomed_file&) = delete;
-  doomed_file& operator=(const doomed_file&) = delete;
-  ~doomed_file();
-  void doom(std::string path);
-  void spare();
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-/// A file that all ranks write. It has another name, in the same folder, until it is complete, so
-/// under its own there is never half of it.
+/// A file that all ranks write; under its own name there is never half of it (draft.hpp).
 class output_file {
  public:
   /// Collective. Takes the space for `bytes`, as far as the file system knows how to.
   output_file(const char* program, std::string path, std::uint64_t bytes);
-  ~output_file();
 
   /// One-sided.
   void write(std::uint64_t offset, std::span<const std::byte> from);
@@ -61,12 +44,9 @@ class output_file {
   void finish();
 
  private:
-  std::string create(std::uint64_t bytes);
-
   const char* program_;
-  std::string path_;  ///< what a link points to
-  doomed_file temporary_;
-  int file_ = -1;
+  std::string path_;
+  draft draft_;
 };
 
 }  // namespace programs

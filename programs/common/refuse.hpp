@@ -16,12 +16,19 @@ template <class... Parts>
   throw far::refusal(far::detail::text("farside ", program, ": ", parts...));
 }
 
-/// Collective: returns if `problem` is empty on all ranks; else all of them refuse, by the words of
-/// the first rank that has any. Costs an all_reduce, and a broadcast if there is a problem.
-inline void refuse_together(const char* program, const std::string& problem) {
+/// Collective: the words of the first rank that has any, on all of them. Costs an all_reduce, and a
+/// broadcast if there is a problem.
+inline std::string first_problem(const std::string& problem) {
   far::rank_t none = far::nprocs();
   far::rank_t first = far::all_reduce(problem.empty() ? none : far::rank(), far::minimum{});
-  if (first != none) refuse(program, far::broadcast(problem, first));
+  return first == none ? std::string() : far::broadcast(problem, first);
+}
+
+/// Collective: returns if `problem` is empty on all ranks; else all of them refuse, by the words of
+/// the first rank that has any.
+inline void refuse_together(const char* program, const std::string& problem) {
+  std::string first = first_problem(problem);
+  if (!first.empty()) refuse(program, first);
 }
 
 }  // namespace programs

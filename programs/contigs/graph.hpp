@@ -99,7 +99,8 @@ class debruijn_graph {
   }
 
   /// Collective, when neighbours are known: two nodes are linked if each is the other's only
-  /// neighbour on that side. A node is never linked to itself. Reads: 1 for each only neighbour.
+  /// neighbour on that side. A node is never linked to itself, and one that is its own reverse
+  /// complement (k is even) to none: its two sides are the same. Reads: 1 for each only neighbour.
   void find_links() {
     std::vector<std::pair<kmer_type, std::uint64_t>> all;
     for_each_batch([&](std::span<const kmer_type> keys, std::span<const std::uint64_t> facts) {
@@ -172,6 +173,7 @@ class debruijn_graph {
     kmer_type other = neighbour(key, facts, side);
     kmer_type reverse = shape_.reverse(other);
     if (std::min(other, reverse) == key) return false;
+    if (other == reverse || shape_.reverse(key) == key) return false;
     bool forward = !(reverse < other);
     // Seen from `other` in this direction, key lies before it (side 0) or after it.
     std::uint64_t back = side == 0 ? (forward ? others >> 4 & 15 : opposite(others & 15))

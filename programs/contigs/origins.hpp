@@ -3,9 +3,9 @@
 
 #include <common/genome/collect.hpp>
 #include <common/genome/kmer_file.hpp>
-#include "graph.hpp"
 #include "job.hpp"
 #include "kmer_files.hpp"
+#include "nodes.hpp"
 
 #include <cstdint>
 #include <string>
@@ -14,37 +14,13 @@
 
 namespace graph {
 
-template <unsigned Words>
-using node_list = std::vector<std::pair<genome::kmer<Words>, std::uint64_t>>;
-
-/// Collective: what this rank has counted and found often enough. Neighbours in the same partition
-/// are looked up at once, while its table is in a cache.
+/// Collective: what this rank has counted and found often enough.
 template <unsigned Words>
 node_list<Words> nodes_from_reads(const contig_job& job) {
-  using genome::partitioning;
   genome::collecting with{.k = job.k, .memory = job.memory / far::nprocs()};
   std::uint64_t records = 0;
-  genome::superkmer_store store = genome::collect(job.files, with, records);
-  genome::count_table<Words, false> table(job.k);
-  partitioning parts(job.k);
-  genome::kmer_shape<Words> shape(job.k);
-  node_list<Words> result;
-  for (unsigned p = 0; p < partitioning::count; ++p) {
-    if (partitioning::owner(p, far::nprocs()) != far::rank()) continue;
-    table.count(store, p, false);
-    for (const auto& e : table.result(job.least, 0xffff'ffff, false)) {
-      std::uint64_t facts = with_count(0, e.count);
-      auto partitions = genome::neighbour_partitions(parts, shape, e.key);
-      for (unsigned i = 0; i < 8; ++i) {
-        if (partitions[i] != p)
-          facts |= not_looked_up << i;
-        else if (table.holds(possible_neighbour(shape, e.key, i), job.least))
-          facts |= std::uint64_t{1} << i;
-      }
-      result.push_back({e.key, facts});
-    }
-  }
-  return result;
+  std::vector<genome::input_file> files = job.files;
+  return counted_nodes<Words>(genome::collect(files, with, records), job.k, job.least);
 }
 
 /// A file of records of one size; reads those of this rank's share.

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <common/genome/collect.hpp>
+#include <common/genome/histogram.hpp>
 #include <common/genome/kmer_file.hpp>
 #include <common/genome/output_file.hpp>
 #include "job.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <optional>
@@ -14,36 +16,6 @@
 #include <vector>
 
 namespace counting {
-
-/// How many k-mers were seen how often; the last line is for all that were seen more often.
-class histogram {
- public:
-  explicit histogram(std::uint32_t longest) : lines_(longest + 2) {}
-  void add(std::uint32_t count) {
-    ++lines_[std::min<std::size_t>(count, lines_.size() - 1)];
-    ++different_;
-    total_ += count;
-  }
-  /// Collective.
-  void gather() {
-    far::all_reduce(std::span(lines_));
-    different_ = far::all_reduce(different_);
-    total_ = far::all_reduce(total_);
-  }
-  std::uint64_t at(std::size_t count) const { return lines_[count]; }
-  std::uint64_t different() const { return different_; }
-  std::uint64_t total() const { return total_; }
-  std::string text() const {
-    std::string result;
-    for (std::size_t i = 1; i < lines_.size(); ++i)
-      if (lines_[i] != 0) result += std::to_string(i) + " " + std::to_string(lines_[i]) + "\n";
-    return result;
-  }
-
- private:
-  std::vector<std::uint64_t> lines_;
-  std::uint64_t different_ = 0, total_ = 0;
-};
 
 /// The base that follows or precedes a k-mer, as UFX files have it: X if none was seen `least`
 /// times, F if several were.
@@ -97,7 +69,7 @@ class writers {
   }
 
   /// Collective: the files have their names.
-  void finish(const histogram& seen) {
+  void finish(const genome::histogram& seen) {
     if (histogram_) {
       std::string text = far::rank() == 0 ? seen.text() : "";
       histogram_->write_in_order(0, text);
@@ -143,8 +115,9 @@ template <unsigned Words, bool Extended>
 void count_kmers(const count_job& job) {
   using genome::partitioning;
   counting::writers<Words, Extended> writers(job);
-  counting::histogram seen(job.longest_histogram);
+  genome::histogram seen(job.longest_histogram);
   std::uint64_t kept = 0, records = 0;
+  std::vector<genome::input_file> files = job.files;
   for (unsigned pass = 0; pass < job.passes; ++pass) {
     unsigned first_round = partitioning::rounds * pass / job.passes;
     unsigned end_round = partitioning::rounds * (pass + 1) / job.passes;
@@ -154,7 +127,7 @@ void count_kmers(const count_job& job) {
                             .first = first_round * partitioning::a_round,
                             .end = end_round * partitioning::a_round,
                             .passes = job.passes};
-    genome::superkmer_store store = genome::collect(job.files, with, records);
+    genome::superkmer_store store = genome::collect(files, with, records);
     genome::count_table<Words, Extended> table(job.k);
     for (unsigned round = first_round; round < end_round; ++round) {
       for (unsigned i = 0; i < partitioning::a_round; ++i) {
@@ -175,11 +148,14 @@ void count_kmers(const count_job& job) {
   writers.finish(seen);
   kept = far::all_reduce(kept);
   records = far::all_reduce(records);
-  if (far::rank() != 0) return;
   if (job.histogram == "-") {
-    std::fputs(seen.text().c_str(), stdout);
+    genome::on_first_rank([&] {
+      if (std::fputs(seen.text().c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+        genome::fail_with_errno("cannot write standard output", errno);
+    });
     return;
   }
+  if (far::rank() != 0) return;
   std::printf("sequences        %12" PRIu64 "\n", records);
   std::printf("k-mers           %12" PRIu64 "%s\n", seen.total(),
               job.bloom ? "  (without those seen once)" : "");

@@ -4,11 +4,11 @@
 #include <common/genome/kmer.hpp>
 #include <common/genome/output_file.hpp>
 #include <common/genome/scan.hpp>
-
-#include <farside/detail/hashing.hpp>
+#include <common/genome/simulation.hpp>
 
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 namespace {
 
@@ -27,41 +27,6 @@ NAME.genome.fa and NAME.reads.fq, the same bytes for the same options, whatever 
   --error X            share of wrong bases (0.01)
   --seed N             (1)
 )";
-
-/// Numbers that depend on a seed and a position only.
-class random_stream {
- public:
-  random_stream(std::uint64_t seed, std::uint64_t stream)
-      : state_(far::detail::mix(seed) ^ far::detail::mix(~stream)) {}
-  std::uint64_t next() { return far::detail::mix(state_ += 0x9e37'79b9'7f4a'7c15); }
-  std::uint64_t below(std::uint64_t n) { return far::detail::reduce_hash(next(), n); }
-  double real() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-
- private:
-  std::uint64_t state_;
-};
-
-char complement(char base) {
-  unsigned code = genome::code_of[static_cast<unsigned char>(base)];
-  return code < 4 ? "ACGT"[3 - code] : 'N';
-}
-
-std::string make_genome(std::uint64_t length, std::uint64_t repeats, std::uint64_t repeat_length,
-                        std::uint64_t seed) {
-  std::string result(length, 'A');
-  random_stream random(seed, 0);
-  for (char& base : result) base = "ACGT"[random.below(4)];
-  repeat_length = std::min(repeat_length, length);
-  for (std::uint64_t i = 0; i < repeats; ++i) {
-    std::string piece = result.substr(random.below(length - repeat_length + 1), repeat_length);
-    if (random.below(2) == 1) {
-      std::reverse(piece.begin(), piece.end());
-      for (char& base : piece) base = complement(base);
-    }
-    result.replace(random.below(length - repeat_length + 1), repeat_length, piece);
-  }
-  return result;
-}
 
 /// All sequences of a FASTA file, one after another.
 std::string read_genome(const std::string& name) {
@@ -90,37 +55,6 @@ std::string fasta_of(const std::string& bases) {
   return text;
 }
 
-struct read_maker {
-  const std::string& bases;
-  std::size_t length;
-  double error;
-  bool circular;
-  std::uint64_t seed;
-
-  /// All records have the same size: names have the same number of digits.
-  std::string record(std::uint64_t number) const {
-    random_stream random(seed, number + 1);
-    std::size_t places = circular ? bases.size() : bases.size() - length + 1;
-    std::size_t at = random.below(places);
-    bool reverse = random.below(2) == 1;
-    std::string sequence(length, 'N'), quality(length, 'I');
-    for (std::size_t i = 0; i < length; ++i) {
-      std::size_t place = at + (reverse ? length - 1 - i : i);
-      char base = bases[place < bases.size() ? place : place - bases.size()];
-      if (reverse) base = complement(base);
-      if (random.real() < error && base != 'N') {
-        base =
-            "ACGT"[(genome::code_of[static_cast<unsigned char>(base)] + 1 + random.below(3)) % 4];
-        quality[i] = '5';
-      }
-      sequence[i] = base;
-    }
-    char name[32];
-    std::snprintf(name, sizeof name, "@read%012llu\n", static_cast<unsigned long long>(number));
-    return name + sequence + "\n+\n" + quality + "\n";
-  }
-};
-
 int run(int argc, char** argv) {
   genome::command_line given(
       argc, argv,
@@ -143,17 +77,17 @@ int run(int argc, char** argv) {
   std::string bases;
   genome::together([&] {
     bases = given.has("genome") ? read_genome(given.text("genome"))
-                                : make_genome(length, repeats, repeat_length, seed);
+                                : genome::make_genome(length, repeats, repeat_length, seed);
     if (bases.size() < read_length)
       genome::fail("reads of ", read_length, " bases are longer than the genome of ", bases.size());
   });
+  std::optional<genome::output_file> genome_file;
   if (!given.has("genome")) {
-    genome::output_file file(name + ".genome.fa");
-    file.write_in_order(0, far::rank() == 0 ? fasta_of(bases) : std::string());
-    file.publish();
+    genome_file.emplace(name + ".genome.fa");
+    genome_file->write_in_order(0, far::rank() == 0 ? fasta_of(bases) : std::string());
   }
   genome::output_file file(name + ".reads.fq");
-  read_maker maker{bases, read_length, error, given.has("circular"), seed};
+  genome::read_maker maker{bases, read_length, error, given.has("circular"), seed};
   auto reads = static_cast<std::uint64_t>(std::llround(
       coverage * static_cast<double>(bases.size()) / static_cast<double>(read_length)));
   genome::together([&] {
@@ -169,6 +103,7 @@ int run(int argc, char** argv) {
       text.clear();
     }
   });
+  if (genome_file) genome_file->publish();
   file.publish();
   if (far::rank() == 0)
     std::printf("genome           %12zu\nreads            %12llu\n", bases.size(),

@@ -40,7 +40,21 @@ done
 grep -q '^>[0-9]* LN:i:624 .* circular$' out1 && pass "the ring" || fail "no ring of 600 bases"
 
 if have bcalm; then
-  for k in 11 15 21 25 31 41 63 65 99; do
+  # Inverted repeats: k-mers that are their own reverse complements, if k is even, and next to it, if not
+  head -n 8 s.genome.fa >inverted.fa
+  tail -n +2 inverted.fa | tr -d '\n' | rev | tr ACGT TGCA >>inverted.fa
+  echo >>inverted.fa
+  for k in 10 11 12 20 31 32 64 66; do
+    run bcalm -in inverted.fa -kmer-size $k -minimizer-size 7 -abundance-min 1 -nb-cores 1 -out peer
+    check "bcalm of inverted repeats, k $k" 0
+    unitigs peer.unitigs.fa $k >expected
+    for n in 1 3; do
+      run "$farside" contigs -n $n -k $k --min-count 1 --output mine inverted.fa; check "inverted repeats, k $k" 0
+      unitigs mine $k >found
+      same "inverted repeats, k $k, $n ranks: the unitigs of BCALM" expected found
+    done
+  done
+  for k in 11 12 14 15 16 21 25 31 32 41 63 64 65 99; do
     run bcalm -in s.reads.fq -kmer-size $k -minimizer-size 7 -abundance-min 2 -nb-cores 1 -out peer
     check "bcalm of k $k" 0
     unitigs peer.unitigs.fa $k >expected
@@ -120,6 +134,8 @@ refuses "odd binary UFX" "no whole records of 32 for k 25" contigs -k 25 --from 
 refuses "k 128" "-k: '128' is not" contigs -k 128 --output out s.reads.fq
 refuses "unknown origin" "--from: 'dust' is none of" contigs --from dust --output out s.reads.fq
 refuses "disk full" "cannot write /dev/full: No space left" contigs --output /dev/full s.reads.fq
+run "$farside" simulate -n 2 --length 200000 --coverage 30 large; check "simulate more" 0
+leaves_nothing contigs --output killed large.reads.fq
 run "$farside" contigs --help; check "help" 0 "^usage: farside contigs"
 
 # --- other back ends ------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 # What the tests of the genome programs share. To be sourced, with FARSIDE and SCRATCH as arguments.
 farside=$(realpath "$1")
 . "$(dirname "$0")/../launcher/checks.sh"
+. "$(dirname "$0")/killing.sh"
 limit=60
 folder=$2/genome.$$
 mkdir -p "$folder"

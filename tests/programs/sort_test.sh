@@ -5,6 +5,7 @@
 set -u
 farside=$(realpath "$1")
 . "$(dirname "$0")/../launcher/checks.sh"
+. "$(dirname "$0")/killing.sh"
 limit=60
 folder=$2/sort.$$
 mkdir -p "$folder"
@@ -146,25 +147,7 @@ run "$farside" sort --help; check "help" 0 "^usage: farside sort"
 
 # --- a rank is killed: no half of a file under the final name --------------------------------------
 perl -e 'srand(5); print pack("Q<*", map { rand(2**52) } 1 .. 65536) x 64' >large
-killed=0
-for attempt in 1 2 3 4 5 6; do
-  "$farside" sort -n 3 --type u64 large -o killed_out >"$work/out" 2>"$work/err" &
-  launcher=$!
-  until compgen -G '.farside-*' >/dev/null || ! kill -0 $launcher 2>/dev/null; do sleep 0.005; done
-  victim=$(pgrep -P $launcher | sed -n "$((attempt % 3 + 1))p")
-  [ -n "$victim" ] && kill -9 "$victim" 2>/dev/null
-  wait $launcher
-  status=$?
-  if [ $status = 137 ]; then
-    killed=$((killed + 1))
-    if [ -e killed_out ]; then fail "a rank was killed: there is an output"; fi
-  elif [ $status != 0 ]; then
-    fail "a rank was killed: status $status"
-  fi
-  rm -f killed_out
-done
-if [ $killed -gt 0 ]; then pass "$killed ranks killed, no output left"; else fail "no rank could be killed in time"; fi
-if compgen -G '.farside-*' >/dev/null; then fail "a killed rank left $(echo .farside-*)"; else pass "nor anything else"; fi
+leaves_nothing sort --type u64 large -o killed
 
 # --- the benchmark ----------------------------------------------------------------------------------
 for how in weak strong isobucket; do

@@ -72,7 +72,7 @@ struct context {
 
   transport link;                      ///< the back end
   bool waits_in_calls = false;         ///< a call may wait for its target to make progress
-  std::unique_ptr<statistics> counts;  ///< null while nobody counts
+  counting counts;
   job::slot* slot;                     ///< this rank's slot on the board, or `private_slot`
   thread_level threads;
   optional_mutex mutex;  ///< guards the heap, the pending list and the counters

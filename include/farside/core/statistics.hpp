@@ -13,7 +13,9 @@
 #include <farside/backend/concept.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
@@ -78,6 +80,30 @@ struct statistics {
       bytes_to[target] += bytes;
     }
   }
+};
+
+/// Whether a rank counts, which any thread may ask at any time, and its counters, which are used, and
+/// begun and stopped, under the mutex of its context.
+class counting {
+ public:
+  explicit operator bool() const { return on_.load(std::memory_order_relaxed); }
+  statistics* operator->() const { return all_.get(); }
+
+  void begin(rank_t nprocs) {
+    if (!all_) all_ = std::make_unique<statistics>(nprocs);
+    on_.store(true, std::memory_order_relaxed);
+  }
+  std::unique_ptr<statistics> stop() {
+    on_.store(false, std::memory_order_relaxed);
+    return std::move(all_);
+  }
+  /// Whether it did.
+  bool pause() { return on_.exchange(false, std::memory_order_relaxed); }
+  void resume() { on_.store(true, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> on_{false};
+  std::unique_ptr<statistics> all_;
 };
 
 }  // namespace detail

@@ -28,13 +28,20 @@ namespace far::inline FARSIDE_BACKEND::detail {
 /// As long as it lives nobody counts: what checks do is not what the operation costs.
 class uncounted {
  public:
-  explicit uncounted(context& c) : c_(c), counts_(std::move(c.counts)) {}
-  ~uncounted() { c_.counts = std::move(counts_); }
+  explicit uncounted(context& c) : c_(c) {
+    std::lock_guard lock(c.mutex);
+    counted_ = c.counts.pause();
+  }
+  ~uncounted() {
+    if (!counted_) return;
+    std::lock_guard lock(c_.mutex);
+    c_.counts.resume();
+  }
   uncounted(const uncounted&) = delete;
 
  private:
   context& c_;
-  std::unique_ptr<statistics> counts_;
+  bool counted_;
 };
 
 class promise_check {

@@ -103,7 +103,10 @@ inline void write_report(const job_statistics& job, const std::string& path) {
 
 /// Collective. Counting stops: what follows is the report's own traffic.
 inline void report_statistics(context& c) {
-  auto counts = std::move(c.counts);
+  auto counts = [&] {
+    std::lock_guard lock(c.mutex);
+    return c.counts.stop();
+  }();
   set_current(&c);
   std::string target = c.stats_target;
   if (!counts || target.empty()) return;
@@ -125,8 +128,11 @@ namespace far::inline FARSIDE_BACKEND::stats {
 /// Begins to count on this rank. Not collective.
 inline void enable() {
   detail::context& c = detail::here();
-  if (c.counts) return;
-  c.counts = std::make_unique<detail::statistics>(c.link.nprocs());
+  {
+    std::lock_guard lock(c.mutex);
+    if (c.counts) return;
+    c.counts.begin(c.link.nprocs());
+  }
   if (detail::current == &c) detail::set_current(&c);
 }
 

@@ -1,10 +1,16 @@
 // Reading sequences from files by all ranks together.
 //
 //   plain files              cut into as many ranges of bytes as there are ranks
-//   compressed files         each is inflated by one rank, whoever is free; ranks that have none
-//   help: standard input, pipes    by rank 0; they take blocks of sequences from a queue
+//   compressed files         each is inflated by one rank, whoever is free
+//   standard input, pipes    by rank 0
 //
-// Whatever the number of ranks, the first bad record of a file is told by its number.
+// Ranks that have no such file to read take blocks of sequences from a queue.
+//
+// A rank guesses where in its range the first FASTQ record begins. Rank 0 knows; if each rank's
+// last record ends where the next one's first begins, all have guessed right. If not, or if one
+// finds a record that makes no sense, the file is read through by one rank. What is wrong with it
+// is then told with the number of the record, whatever the number of ranks; if nothing is, its
+// records take several lines each, and it is to be read like a compressed one.
 #pragma once
 
 #include "input_files.hpp"
@@ -72,30 +78,37 @@ struct sequence_block {
 /// One reading of all files. Made, and `read` called, by all ranks.
 class input_reader {
  public:
-  explicit input_reader(const std::vector<input_file>& files, unsigned k)
+  /// Changes what files are, see read().
+  explicit input_reader(std::vector<input_file>& files, unsigned k)
       : files_(files), k_(k), blocks_(0, 64), tickets_(0), finished_(0), stop_(0) {
     for (std::uint32_t i = 0; i < files.size(); ++i) {
-      if (files[i].kind == input_kind::compressed) compressed_.push_back(i);
+      if (files[i].kind == input_kind::whole) whole_.push_back(i);
       streams_ += files[i].kind == input_kind::stream;
     }
   }
 
   /// Collective: `sink(bases, n)` for this rank's share, as in scan.hpp. `poll(bytes, records)`
   /// must help others to get on, and returns whether to. `complete()` ends what the sink began, and
-  /// returns why it could not. Returns this rank's records. Throws on all ranks if any file is bad.
+  /// returns why it could not. Returns this rank's records; or nothing, on all ranks, if files have
+  /// turned out to need reading as a whole, are of that kind now, and all must be read again.
+  /// Throws on all ranks if any file is bad.
   template <class Sink, class Poll, class Complete>
-  std::uint64_t read(Sink&& sink, Poll&& poll, Complete&& complete) {
+  std::optional<std::uint64_t> read(Sink&& sink, Poll&& poll, Complete&& complete) {
     std::string reason = reason_of([&] {
-      for (const input_file& file : files_) {
-        if (file.kind == input_kind::fastq) read_fastq_range(file, sink, poll);
-        if (file.kind == input_kind::fasta) read_fasta_range(file, sink, poll);
+      for (std::size_t i = 0; i < files_.size(); ++i) {
+        if (files_[i].kind == input_kind::fastq) read_fastq_range(i, sink, poll);
+        if (files_[i].kind == input_kind::fasta) read_fasta_range(i, sink, poll);
       }
     });
     if (!reason.empty()) stop();
     read_streams(reason, sink, poll);
     std::string more = complete();
+    if (mark_whole()) return std::nullopt;
     agree(reason.empty() ? more : reason);
-    check_seams();
+    if (auto seams = far::all_gather(seams_); far::rank() == 0)
+      reason = reason_of([&] { check_seams(seams); });
+    if (mark_whole()) return std::nullopt;
+    agree(reason);
     return records_;
   }
 
@@ -103,10 +116,20 @@ class input_reader {
   void stop() { stop_.next(); }
   bool go_on() { return stop_.value() == 0; }
 
-  /// Tells about the first bad record, which another rank's range may hold.
-  [[noreturn]] void tell(const input_file& file, const bad_record& seen) {
-    scan_whole(file.name, k_, [](const char*, std::size_t) {}, [](std::uint64_t) { return true; });
-    fail(file.name, ": changed while it was read: ", seen.text);
+  /// Tells about the first bad record, which another rank's range may hold. If there is none, the
+  /// file is one of those to be read as a whole.
+  [[noreturn]] void tell(std::size_t file) {
+    scan_whole(
+        files_[file].name, k_, [](const char*, std::size_t) {}, [](std::uint64_t) { return true; });
+    wrongly_cut_.push_back(file);
+    fail(files_[file].name, ": cannot be read in ranges");
+  }
+  /// Collective: whether any rank has found such files.
+  bool mark_whole() {
+    bool any = false;
+    for (const auto& some : far::all_gather(wrongly_cut_))
+      for (std::uint64_t file : some) files_[file].kind = input_kind::whole, any = true;
+    return any;
   }
 
   std::pair<std::uint64_t, std::uint64_t> range(const input_file& file) const {
@@ -128,13 +151,13 @@ class input_reader {
   }
 
   template <class Sink, class Poll>
-  void read_fastq_range(const input_file& file, Sink& sink, Poll& poll) {
+  void read_fastq_range(std::size_t index, Sink& sink, Poll& poll) {
+    const input_file& file = files_[index];
     auto [begin, end] = range(file);
     try {
       text_source source(file.name, begin);
       text_window text(source, begin);
-      if (begin >
-          0) {  // in the middle of a line, which another rank has, unless one ends just before
+      if (begin > 0) {  // in the middle of a line, unless one ends just before
         text_source before(file.name, begin - 1);
         char last = 0;
         before.read(&last, 1);
@@ -147,16 +170,17 @@ class input_reader {
       std::uint64_t first = text.offset();
       records_ += scan_fastq(text, end, sink, polling(text, poll));
       seams_.push_back({first, text.offset()});
-      seam_files_.push_back(&file);
-    } catch (const bad_record& bad) {
-      tell(file, bad);
-    } catch (const failure& e) {
-      tell(file, {0, e.what()});
+      seam_files_.push_back(index);
+    } catch (const bad_record&) {
+      tell(index);
+    } catch (const failure&) {
+      tell(index);
     }
   }
 
   template <class Sink, class Poll>
-  void read_fasta_range(const input_file& file, Sink& sink, Poll& poll) {
+  void read_fasta_range(std::size_t index, Sink& sink, Poll& poll) {
+    const input_file& file = files_[index];
     auto [begin, end] = range(file);
     try {
       auto [line_begins, in_header] = place_in_line(file.name, begin);
@@ -167,10 +191,10 @@ class input_reader {
         line_begins = true;
       }
       records_ += scan_fasta(text, line_begins, end, k_, sink, polling(text, poll));
-    } catch (const bad_record& bad) {
-      tell(file, bad);
-    } catch (const failure& e) {
-      tell(file, {0, e.what()});
+    } catch (const bad_record&) {
+      tell(index);
+    } catch (const failure&) {
+      tell(index);
     }
   }
 
@@ -197,22 +221,20 @@ class input_reader {
     return {at == 0, at != 0 && first == '>'};
   }
 
+  using seam = std::pair<std::uint64_t, std::uint64_t>;  ///< first record, end
+
   /// Each rank's range ends where the next one's begins, unless records are not what they seem.
-  void check_seams() {
-    auto all = far::all_gather(seams_);
-    together([&] {
-      for (std::size_t i = 0; far::rank() == 0 && i < seams_.size(); ++i)
-        for (far::rank_t r = 0; r + 1 < far::nprocs(); ++r) {
-          std::uint64_t end = std::max(all[r][i].first, all[r][i].second);
-          if (end != all[r + 1][i].first && end < seam_files_[i]->bytes)
-            tell(*seam_files_[i], {0, "records overlap"});
-        }
-    });
+  void check_seams(const std::vector<std::vector<seam>>& all) {
+    for (std::size_t i = 0; i < seams_.size(); ++i)
+      for (far::rank_t r = 0; r + 1 < far::nprocs(); ++r) {
+        std::uint64_t end = std::max(all[r][i].first, all[r][i].second);
+        if (end != all[r + 1][i].first && end < files_[seam_files_[i]].bytes) tell(seam_files_[i]);
+      }
   }
 
   template <class Sink, class Poll>
   void read_streams(std::string& reason, Sink& sink, Poll& poll) {
-    std::uint64_t sources = compressed_.size() + streams_;
+    std::uint64_t sources = whole_.size() + streams_;
     if (sources == 0) return;
     auto one = [&](const input_file& file) {
       if (reason.empty()) reason = reason_of([&] { read_stream(file, sink, poll); });
@@ -222,7 +244,7 @@ class input_reader {
     if (far::rank() == 0)
       for (const input_file& file : files_)
         if (file.kind == input_kind::stream) one(file);
-    for (std::uint64_t i; (i = tickets_.next()) < compressed_.size();) one(files_[compressed_[i]]);
+    for (std::uint64_t i; (i = tickets_.next()) < whole_.size();) one(files_[whole_[i]]);
     // All are taken: help those who still read.
     for (bool last = false;;) {
       auto block = blocks_.try_pop();
@@ -243,7 +265,7 @@ class input_reader {
     auto give = [&] {
       // Somebody waits for work if more tickets were drawn than there are files.
       bool helped = far::nprocs() > 1 &&
-                    (file.kind == input_kind::stream || tickets_.value() > compressed_.size());
+                    (file.kind == input_kind::stream || tickets_.value() > whole_.size());
       if (!helped || !blocks_.try_push(block)) sink(block.text.data(), block.size);
       block.size = 0;
     };
@@ -273,15 +295,16 @@ class input_reader {
     records_ += records;
   }
 
-  const std::vector<input_file>& files_;
+  std::vector<input_file>& files_;
   unsigned k_;
   far::circular_queue<sequence_block> blocks_;
   far::counter tickets_, finished_, stop_;
-  std::vector<std::uint32_t> compressed_;
+  std::vector<std::uint32_t> whole_;
   std::uint64_t streams_ = 0;
   std::uint64_t records_ = 0;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> seams_;  ///< first record, end
-  std::vector<const input_file*> seam_files_;
+  std::vector<seam> seams_;
+  std::vector<std::size_t> seam_files_;
+  std::vector<std::uint64_t> wrongly_cut_;  ///< files
 };
 
 }  // namespace genome

@@ -11,7 +11,9 @@
 
 namespace genome {
 
-enum class input_kind : std::uint8_t { empty, fastq, fasta, compressed, stream };
+/// whole: to be read from its beginning to its end, as it is compressed, or has FASTQ records of
+/// more than four lines, which cannot be told apart from the middle.
+enum class input_kind : std::uint8_t { empty, fastq, fasta, whole, stream };
 
 struct input_file {
   std::string name;
@@ -30,7 +32,7 @@ inline input_file look_at(const std::string& name) {
   auto bytes = static_cast<std::uint64_t>(found.st_size);
   if (bytes == 0) return {name, input_kind::empty, 0};
   text_source source(name);
-  if (source.compressed()) return {name, input_kind::compressed, bytes};
+  if (source.compressed()) return {name, input_kind::whole, bytes};
   char first = 0;
   source.read(&first, 1);
   if (first == '@') return {name, input_kind::fastq, bytes};

@@ -1,14 +1,14 @@
 // A file that all ranks write to, and that appears under its name only when it is whole.
 //
-//   made:       NAME.partial.PID exists and can be written, or it is told why not
+//   made:       it can be written, or it is told why not
 //   write_at:   any rank, any place
-//   publish:    on the disk, renamed to NAME
-//   destroyed before that: removed
+//   publish:    it has its name
+//   destroyed before that: it never was
 //
-// A job that is killed leaves at most NAME.partial.PID behind, never half of NAME. What exists and
-// is no file (/dev/null) is written to directly.
+// What exists and is no file (/dev/null) is written to directly.
 #pragma once
 
+#include <common/draft.hpp>
 #include "failure.hpp"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
+#include <utility>
 
 namespace genome {
 
@@ -26,28 +26,26 @@ class output_file {
  public:
   /// Collective. The folder must be one that all ranks see.
   explicit output_file(const std::string& name) : name_(name) {
-    partial_ = name + ".partial." + std::to_string(far::broadcast(static_cast<long>(getpid()), 0));
     struct stat found;
-    if (far::broadcast(stat(name.c_str(), &found) == 0 && !S_ISREG(found.st_mode), 0))
-      partial_ = name;
+    bool there = stat(name.c_str(), &found) == 0;
+    device_ = far::broadcast(there && !S_ISREG(found.st_mode), 0);
     on_first_rank([&] {
-      if (access(name_.c_str(), W_OK) != 0 && errno != ENOENT)
-        fail_with_errno("cannot write " + name_, errno);
-      open(partial_ == name_ ? 0 : O_CREAT | O_TRUNC);
+      if (access(name_.c_str(), W_OK) != 0 && errno != ENOENT) cannot_write(errno);
     });
-    std::string reason = far::rank() == 0 ? "" : reason_of([&] { open(0); });
-    try {
-      agree(reason);
-    } catch (...) {
-      remove();
-      throw;
-    }
+    if (device_)
+      together([&] {
+        if ((descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CLOEXEC)) < 0) cannot_write(errno);
+      });
+    else if (std::string problem = draft_.create(name_); !problem.empty())
+      fail("cannot write ", name_, ": ", problem);
+    else
+      descriptor_ = draft_.descriptor();
   }
 
   output_file(const output_file&) = delete;
   output_file& operator=(const output_file&) = delete;
   ~output_file() {
-    if (!published_) remove();
+    if (device_ && descriptor_ >= 0) close(descriptor_);
   }
 
   /// Not collective. Throws failure: the disk is full, ...
@@ -55,7 +53,7 @@ class output_file {
     while (!bytes.empty()) {
       ssize_t done = pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(place));
       if (done < 0 && errno == EINTR) continue;
-      if (done <= 0) fail_with_errno("cannot write " + name_, done < 0 ? errno : ENOSPC);
+      if (done <= 0) cannot_write(done < 0 ? errno : ENOSPC);
       bytes = bytes.subspan(static_cast<std::size_t>(done));
       place += static_cast<std::uint64_t>(done);
     }
@@ -72,33 +70,23 @@ class output_file {
 
   /// Collective: the file has its name, whole.
   void publish() {
-    together([&] {
-      int closed = close(descriptor_);
-      descriptor_ = -1;
-      if (closed != 0) fail_with_errno("cannot write " + name_, errno);
-    });
-    on_first_rank([&] {
-      if (partial_ != name_ && rename(partial_.c_str(), name_.c_str()) != 0)
-        fail_with_errno("cannot write " + name_, errno);
-    });
-    published_ = true;
+    if (device_)
+      together([&] {
+        if (close(std::exchange(descriptor_, -1)) != 0) cannot_write(errno);
+      });
+    else if (std::string problem = draft_.publish(); !problem.empty())
+      fail("cannot write ", name_, ": ", problem);
   }
 
  private:
-  void open(int how) {
-    descriptor_ = ::open(partial_.c_str(), O_WRONLY | O_CLOEXEC | how, 0666);
-    if (descriptor_ < 0) fail_with_errno("cannot write " + name_, errno);
-  }
-  void remove() {
-    if (descriptor_ >= 0) close(descriptor_);
-    descriptor_ = -1;
-    if (far::rank() == 0 && partial_ != name_) unlink(partial_.c_str());
+  [[noreturn]] void cannot_write(int number) const {
+    fail_with_errno("cannot write " + name_, number);
   }
 
   std::string name_;
-  std::string partial_;
+  programs::draft draft_;
+  bool device_ = false;
   int descriptor_ = -1;
-  bool published_ = false;
 };
 
 }  // namespace genome

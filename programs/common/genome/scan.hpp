@@ -59,11 +59,43 @@ inline bool only_blank_lines(text_window& text) {
   }
 }
 
-/// A record of four lines at the beginning of the window, not yet skipped.
+/// A record at the beginning of the window, not yet skipped.
 struct fastq_record {
   std::size_t sequence, size;  ///< in the window
   std::size_t bytes;           ///< of the whole record
+  std::string joined;          ///< the sequence, if it takes several lines
 };
+
+/// The rest of a record whose sequence goes on at `next`, after its first line: lines up to one
+/// that begins with '+', then as many characters of quality as there are bases. Text as
+/// look_at_fastq.
+inline std::string join_fastq(text_window& text, std::size_t next, fastq_record& found) {
+  found.joined.assign(text.begin() + found.sequence, found.size);
+  for (;;) {
+    line more = line_at(text, next);
+    if (more.size == no_line) return "the file ends after the sequence: the record is truncated";
+    next = more.next;
+    char first = more.size == 0 ? '\0' : *more.begin;
+    if (first == '+') break;
+    if (first == '@' || first == '>')
+      return "no line that begins with '+' follows the sequence of this FASTQ record";
+    found.joined.append(more.begin, more.size);
+  }
+  std::size_t quality = 0;
+  while (quality < found.joined.size()) {
+    line more = line_at(text, next);
+    if (more.size == no_line)
+      return far::detail::text("the file ends after ", quality, " characters of quality for ",
+                               found.joined.size(), " bases: the record is truncated");
+    next = more.next;
+    quality += more.size;
+  }
+  if (quality > found.joined.size())
+    return far::detail::text("the quality has more characters than the sequence, which has ",
+                             found.joined.size());
+  found.bytes = next;
+  return {};
+}
 
 /// Empty text if there is one; else what is wrong.
 inline std::string look_at_fastq(text_window& text, fastq_record& found) {
@@ -77,7 +109,7 @@ inline std::string look_at_fastq(text_window& text, fastq_record& found) {
   line separator = line_at(text, sequence.next);
   if (separator.size == no_line) return "the file ends after the sequence: the record is truncated";
   if (separator.size == 0 || separator.begin[0] != '+')
-    return "the line after the sequence does not begin with '+' (sequences of FASTQ take one line)";
+    return join_fastq(text, sequence.next, found);
   line quality = line_at(text, separator.next);
   if (quality.size == no_line) {
     if (found.size != 0) return "the file ends before the quality: the record is truncated";
@@ -95,15 +127,19 @@ template <class Sink, class Poll>
 std::uint64_t scan_fastq(text_window& text, std::uint64_t stop, Sink&& sink, Poll&& poll) {
   std::uint64_t records = 0;
   std::size_t since_poll = 0;
+  fastq_record found;
   try {
     while (text.offset() < stop && (text.size() > 0 || text.more())) {
-      fastq_record found;
+      found.joined.clear();
       std::string wrong = look_at_fastq(text, found);
       if (!wrong.empty()) {
         if (only_blank_lines(text)) break;
         throw bad_record{records + 1, wrong};
       }
-      sink(text.begin() + found.sequence, found.size);
+      if (found.joined.empty())
+        sink(text.begin() + found.sequence, found.size);
+      else
+        sink(found.joined.data(), found.joined.size());
       text.skip(found.bytes);
       ++records;
       since_poll += found.bytes;
@@ -118,8 +154,10 @@ std::uint64_t scan_fastq(text_window& text, std::uint64_t stop, Sink&& sink, Pol
   return records;
 }
 
-/// Moves to the first record that begins here or later: a line '@...' whose second next line begins
-/// with '+' (a line of qualities may begin with '@', but two lines after it comes a sequence).
+/// Moves to the first record of four lines that begins here or later: a line '@...' whose second
+/// next line begins with '+' (a line of qualities may begin with '@', but two lines after it comes
+/// a sequence). Where sequences take several lines this may be wrong, or find nothing: whoever
+/// scans the text before will come to another place.
 inline void find_fastq_record(text_window& text) {
   line current = line_at(text, 0);
   while (current.size != no_line) {

@@ -84,7 +84,7 @@ static int draw() {
 
 int main(int argc, char** argv) {
   if (argc > 1) {
-    std::fprintf(stderr, "demo: it takes no arguments, but was given '%s'\n", argv[1]);
+    std::fprintf(stderr, "picture: it takes no arguments, but was given '%s'\n", argv[1]);
     return 2;
   }
   setenv("FARSIDE_STATS", "1", 0);  // where the communication went, at the end
