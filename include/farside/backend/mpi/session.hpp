@@ -96,11 +96,11 @@ inline void avoid_osc_rdma() {
 
 /// Before MPI_Init, for strategies by messages: with more ranks than cores Open MPI yields in every
 /// MPI_Test that finds nothing. On Linux 6.18 a yield gives away a time slice, so that with 3 ranks
-/// on 2 cores an answer took 3 ms instead of some microseconds. Our waits yield by themselves,
-/// later.
+/// on 2 cores an answer took 3 ms instead of some microseconds. Our waits nap by themselves, later,
+/// so there is no use for a choice of the user.
 inline void avoid_yields() {
 #ifdef OPEN_MPI
-  setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);
+  setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1);
 #endif
 }
 

@@ -158,13 +158,13 @@ class memory {
     return lock && look();
   }
 
-  /// A round of somebody else's wait loop.
+  /// A round of somebody else's wait loop, which may be its first or its last: mostly it only
+  /// polls, and now and then it naps for a while, so that whoever is waited for has a core.
   void pause() {
-    progress();
-    if (crowded_)
-      patience::nap(patience::shortest);
-    else
-      sched_yield();
+    const unsigned naps = crowded_ ? 8 : 24, cycle = crowded_ ? 48 : 1024;
+    unsigned round = pauses_.load(std::memory_order_relaxed) + 1;  // a lost one does not matter
+    pauses_.store(round, std::memory_order_relaxed);
+    if (!progress() && round % cycle < naps) patience::nap(patience::shortest);
   }
 
   bool test(ticket t) {
@@ -307,6 +307,7 @@ class memory {
   bool strict_ = false;
   bool serves_in_calls_ = false;
   std::atomic<unsigned> calls_ = 0;
+  std::atomic<unsigned> pauses_ = 0;
   std::atomic<bool> ends_ = false;
   std::thread thread_;
 };
