@@ -158,13 +158,9 @@ class memory {
     return lock && look();
   }
 
-  /// A round of somebody else's wait loop, which may be its first or its last: mostly it only
-  /// polls, and now and then it naps for a while, so that whoever is waited for has a core.
+  /// A round of somebody else's wait loop, which may be its first or its last.
   void pause() {
-    const unsigned naps = crowded_ ? 8 : 24, cycle = crowded_ ? 48 : 1024;
-    unsigned round = pauses_.load(std::memory_order_relaxed) + 1;  // a lost one does not matter
-    pauses_.store(round, std::memory_order_relaxed);
-    if (!progress() && round % cycle < naps) patience::nap(patience::shortest);
+    if (!progress()) patience::rest_in_turns(pauses_began_, crowded_);
   }
 
   bool test(ticket t) {
@@ -307,7 +303,7 @@ class memory {
   bool strict_ = false;
   bool serves_in_calls_ = false;
   std::atomic<unsigned> calls_ = 0;
-  std::atomic<unsigned> pauses_ = 0;
+  std::atomic<std::uint64_t> pauses_began_ = 0;
   std::atomic<bool> ends_ = false;
   std::thread thread_;
 };

@@ -41,14 +41,31 @@ class patience {
     std::uint64_t now = job::monotonic_ns();
     if (since_ == 0) since_ = now;
     std::uint64_t silence = now - since_;
-    bool shared = crowded_ || now < overslept_until.load(std::memory_order_relaxed);
+    bool shared = shares_cores(crowded_, now);
     if (silence < (shared ? 10'000 : 200'000)) return false;
-    std::uint64_t length = std::clamp(silence / 16, shared ? shortest / 4 : shortest, longest);
+    nap(std::clamp(silence / 16, shared ? shortest / 4 : shortest, longest), now);
+    return true;
+  }
+
+  /// A round of a wait that does not say when it begins and ends: polls for a while, then naps for
+  /// a while, and so on. `began` is kept by the caller, for all its threads.
+  static void rest_in_turns(std::atomic<std::uint64_t>& began, bool crowded) {
+    std::uint64_t now = job::monotonic_ns();
+    bool shared = shares_cores(crowded, now);
+    const std::uint64_t polls = shared ? 10'000 : 400'000, naps = shared ? 200'000 : 100'000;
+    std::uint64_t passed = now - began.load(std::memory_order_relaxed);
+    if (passed > polls + naps)
+      began.store(now, std::memory_order_relaxed);
+    else if (passed > polls)
+      nap(shared ? shortest / 4 : shortest, now);
+  }
+
+  /// Notes whether somebody else had the core, for those who nap next.
+  static void nap(std::uint64_t length, std::uint64_t now) {
     nap(length);
     std::uint64_t woke = job::monotonic_ns();
     if (woke - now > length + too_long)
       overslept_until.store(woke + remembered, std::memory_order_relaxed);
-    return true;
   }
 
   /// Lasts as long as it says, not the 50 us longer that a thread grants the kernel at first.
@@ -78,6 +95,10 @@ class patience {
   static constexpr std::uint64_t shortest = 20'000, longest = 1'000'000;
 
  private:
+  static bool shares_cores(bool crowded, std::uint64_t now) {
+    return crowded || now < overslept_until.load(std::memory_order_relaxed);
+  }
+
   static constexpr std::uint64_t too_long = 150'000, remembered = 20'000'000;
   inline static std::atomic<std::uint64_t> overslept_until = 0;  ///< by any thread of this process
 
