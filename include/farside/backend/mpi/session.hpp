@@ -96,11 +96,11 @@ inline void avoid_osc_rdma() {
 
 /// Before MPI_Init, for strategies by messages: with more ranks than cores Open MPI yields in every
 /// MPI_Test that finds nothing. On Linux 6.18 a yield gives away a time slice, so that with 3 ranks
-/// on 2 cores an answer took 3 ms instead of some microseconds. Our waits yield by themselves,
-/// later.
+/// on 2 cores an answer took 3 ms instead of some microseconds. Our waits nap by themselves, later,
+/// so there is no use for a choice of the user.
 inline void avoid_yields() {
 #ifdef OPEN_MPI
-  setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);
+  setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1);
 #endif
 }
 
@@ -224,6 +224,14 @@ class session {
   }
   /// Frees the communicators, and ends MPI if this session began it. Collective.
   void finish();
+  /// MPICH 4.0 over TCP: then MPI is left as it is, and the process just ends.
+  bool finalize_may_hang() const {
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40100000
+    return !one_node_;
+#else
+    return false;
+#endif
+  }
   [[noreturn]] void abort() {
     if (mpi_is_initialized() && !mpi_is_finalized())
       MPI_Abort(whole_ != MPI_COMM_NULL ? whole_ : MPI_COMM_WORLD, 1);
@@ -312,6 +320,12 @@ inline session::session(const start_options& options, MPI_Comm parent)
   strict_ = least(!switch_setting("FARSIDE_MPI_STRICT", false), whole_) == 0;
   meet_node(node);
   MPI_Comm_free(&node);
+  if (!owns_mpi_ && rank_ == 0 && !serves_ && finalize_may_hang())
+    std::fprintf(
+        stderr,
+        "farside: MPI_Finalize of this MPICH (4.0) hangs now and then on several hosts, and "
+        "this program calls it itself. Let far::runtime start MPI, which then ends without "
+        "it; or use Open MPI.\n");
 }
 
 inline void session::check_level(int provided) const {
@@ -501,11 +515,7 @@ inline void session::finish() {
   if (comm_ != whole_) MPI_Comm_free(&comm_);
   MPI_Comm_free(&whole_);
   if (spawners_ != MPI_COMM_NULL) MPI_Comm_disconnect(&spawners_);
-  bool may_hang = false;
-#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40100000
-  may_hang = !one_node_;
-#endif
-  if (owns_mpi_ && !may_hang) MPI_Finalize();
+  if (owns_mpi_ && !finalize_may_hang()) MPI_Finalize();
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend

@@ -158,13 +158,9 @@ class memory {
     return lock && look();
   }
 
-  /// A round of somebody else's wait loop.
+  /// A round of somebody else's wait loop, which may be its first or its last.
   void pause() {
-    progress();
-    if (crowded_)
-      patience::nap(patience::shortest);
-    else
-      sched_yield();
+    if (!progress()) patience::rest_in_turns(pauses_began_, crowded_);
   }
 
   bool test(ticket t) {
@@ -307,6 +303,7 @@ class memory {
   bool strict_ = false;
   bool serves_in_calls_ = false;
   std::atomic<unsigned> calls_ = 0;
+  std::atomic<std::uint64_t> pauses_began_ = 0;
   std::atomic<bool> ends_ = false;
   std::thread thread_;
 };

@@ -35,10 +35,10 @@ inline void memory::open(session& mpi, const start_options& options) {
   mpi_ = &mpi;
   strict_ = mpi.strict();
   rank_t threads = mpi.settings().how == strategy::progress_thread ? 2 : 1;  // of a process
-  crowded_ = mpi.multiple_threads() || mpi.crowded(threads);
   limit_.inline_put = mpi.settings().inline_put;
   bool has_servers = mpi.settings().has_servers();
   if (mpi.settings().how == strategy::spawned && !mpi.serves()) mpi.spawn();
+  crowded_ = mpi.multiple_threads() || mpi.crowded(threads);  // spawned servers count, too
   std::vector<seat> seats = mpi.seats();
   bool may_share = switch_setting("FARSIDE_MPI_SHARED", true) && !strict_;
   may_share = mpi.all_of_whole(may_share || mpi.serves());
@@ -174,7 +174,7 @@ inline void memory::run_thread() {
   while (!ends_.load(std::memory_order_relaxed)) {
     std::unique_lock lock(gate_, std::try_to_lock);
     if (!lock) {
-      patience::nap(patience::shortest);
+      patience::nap(5 * patience::shortest);
       continue;
     }
     bool worked = server_.serve(requests_a_look) != 0;

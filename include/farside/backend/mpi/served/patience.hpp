@@ -1,15 +1,19 @@
-// How somebody waits for what may come at once or in an hour: polls, then lets others run, then
-// naps.
+// How somebody waits for what may come at once or in an hour: polls, then naps.
 //
-//   where every process has a core     polls some 200 us; yields until 0.2 ms more have passed;
-//   naps where processes share cores        polls some 10 us; naps
+//   where every process has a core     polls for 200 us
+//   where processes share cores        polls for 10 us
 //
-// A nap lasts 1/16 of the silence so far, 20 us at least and 1 ms at most. So it adds to what comes
-// then at most 1/16 of the silence before it, and at most 1 ms; and who has been idle for long
-// takes about a hundredth of a core.
+// A nap lasts 1/16 of the silence so far, 20 us at least (5 us on shared cores) and 1 ms at most.
+// So it adds to what comes then at most 1/16 of the silence before it, and at most 1 ms; and who
+// has been idle for long takes about a hundredth of a core.
 //
-// Why no yields on shared cores: since Linux 6.18 who yields gives away its time slice, and a
-// compiler on the same core then runs for 3 ms. Who naps keeps its claim.
+// Whether cores are shared: there are more processes than cores, or somebody has overslept a moment
+// ago. The second is for what we do not know: other jobs on this machine, hosts that have their
+// cores in common, two ranks that the kernel has put on one core. There a rank that polls keeps
+// from running whom it waits for.
+//
+// Why nobody yields: since Linux 6.18 who yields gives away its time slice, and a compiler on the
+// same core then runs for 3 ms, ten compilers for 25 ms. Who naps keeps its claim.
 #pragma once
 
 #include <farside/detail/board.hpp>
@@ -21,41 +25,60 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served {
 
 class patience {
  public:
-  explicit patience(bool crowded)
-      : polls_(crowded ? 40 : 1000), yields_for_(crowded ? 0 : 200'000) {}
+  explicit patience(bool crowded) : crowded_(crowded) {}
 
-  void worked() { rounds_ = 0; }
+  void worked() { since_ = 0; }
 
   /// True: this was a nap, so there is time to look around.
   bool rest() {
-    if (++rounds_ <= polls_) return false;
     std::uint64_t now = job::monotonic_ns();
-    if (rounds_ == polls_ + 1) since_ = now;
+    if (since_ == 0) since_ = now;
     std::uint64_t silence = now - since_;
-    if (silence < yields_for_) {
-      sched_yield();
-      return false;
-    }
-    nap(std::clamp(silence / 16, shortest, longest));
+    bool shared = shares_cores(crowded_, now);
+    if (silence < (shared ? 10'000 : 200'000)) return false;
+    nap(std::clamp(silence / 16, shared ? shortest / 4 : shortest, longest), now);
     return true;
   }
 
+  /// A round of a wait that does not say when it begins and ends: polls for a while, then naps for
+  /// a while, and so on. `began` is kept by the caller, for all its threads.
+  static void rest_in_turns(std::atomic<std::uint64_t>& began, bool crowded) {
+    std::uint64_t now = job::monotonic_ns();
+    bool shared = shares_cores(crowded, now);
+    const std::uint64_t polls = shared ? 10'000 : 400'000, naps = shared ? 200'000 : 100'000;
+    std::uint64_t passed = now - began.load(std::memory_order_relaxed);
+    if (passed > polls + naps)
+      began.store(now, std::memory_order_relaxed);
+    else if (passed > polls)
+      nap(shared ? shortest / 4 : shortest, now);
+  }
+
+  /// Notes whether somebody else had the core, for those who nap next.
+  static void nap(std::uint64_t length, std::uint64_t now) {
+    nap(length);
+    std::uint64_t woke = job::monotonic_ns();
+    if (woke - now > length + too_long)
+      overslept_until.store(woke + remembered, std::memory_order_relaxed);
+  }
+
+  /// Lasts as long as it says, not the 50 us longer that a thread grants the kernel at first.
   static void nap(std::uint64_t ns) {
+    static thread_local const int precise = prctl(PR_SET_TIMERSLACK, 1000UL);
+    (void)precise;
     timespec length{0, static_cast<long>(ns)};
     nanosleep(&length, nullptr);
   }
 
-  /// For a thread that does nothing but serve: its naps last as long as they say, not 50 us longer,
-  /// and it runs as soon as it wakes, if for a short while. A kernel that does not know how leaves
-  /// things as they are.
+  /// For a thread that does nothing but serve: it runs as soon as it wakes, if for a short while.
+  /// A kernel that does not know how leaves things as they are.
   static void serve_only() {
-    prctl(PR_SET_TIMERSLACK, 1000UL);
     struct {  // sched_attr
       std::uint32_t size, policy;
       std::uint64_t flags;
@@ -72,7 +95,15 @@ class patience {
   static constexpr std::uint64_t shortest = 20'000, longest = 1'000'000;
 
  private:
-  std::uint64_t rounds_ = 0, polls_, yields_for_, since_ = 0;
+  static bool shares_cores(bool crowded, std::uint64_t now) {
+    return crowded || now < overslept_until.load(std::memory_order_relaxed);
+  }
+
+  static constexpr std::uint64_t too_long = 150'000, remembered = 20'000'000;
+  inline static std::atomic<std::uint64_t> overslept_until = 0;  ///< by any thread of this process
+
+  bool crowded_;
+  std::uint64_t since_ = 0;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served
