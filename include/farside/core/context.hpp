@@ -70,10 +70,10 @@ struct context {
   template <class... Start>
   explicit context(thread_level level, const Start&... start);
 
-  transport link;                      ///< the back end
-  bool waits_in_calls = false;         ///< a call may wait for its target to make progress
+  transport link;               ///< the back end
+  bool waits_in_calls = false;  ///< a call may wait for its target to make progress
   counting counts;
-  job::slot* slot;                     ///< this rank's slot on the board, or `private_slot`
+  job::slot* slot;  ///< this rank's slot on the board, or `private_slot`
   thread_level threads;
   optional_mutex mutex;  ///< guards the heap, the pending list and the counters
   local_heap heap;

@@ -82,8 +82,8 @@ struct statistics {
   }
 };
 
-/// Whether a rank counts, which any thread may ask at any time, and its counters, which are used, and
-/// begun and stopped, under the mutex of its context.
+/// Whether a rank counts, which any thread may ask at any time, and its counters, which are used,
+/// and begun and stopped, under the mutex of its context.
 class counting {
  public:
   explicit operator bool() const { return on_.load(std::memory_order_relaxed); }
