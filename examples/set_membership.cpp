@@ -13,7 +13,7 @@
 
 /// Visits to a page in the order of time; one in ten is a page that was visited before.
 static std::string visit(std::uint64_t i) {
-  return "page " + std::to_string(i % 10 == 9 ? i * 7919 % (i - i % 10) / 10 * 10 : i);
+  return "page " + std::to_string(i > 9 && i % 10 == 9 ? i * 7919 % (i - 9) / 10 * 10 : i);
 }
 
 int main(int argc, char** argv) {
