@@ -8,12 +8,12 @@
 
 namespace {
 
-constexpr const char* help = R"(usage: farside contigs [-n RANKS] [options] --output FILE FILE...
+constexpr const char* help = R"(usage: farside contigs [-n RANKS] [options] -o FILE FILE...
 
 Makes contigs: the maximal paths without branches of the de Bruijn graph, written as FASTA in an
 order that does not depend on the number of ranks.
 
-  --output FILE        write contigs here
+  -o, --output FILE    write contigs here
   -k N                 length of k-mers, 1 to 127 (31); files of k-mers know it
   --min-count N        leave out k-mers seen less often (2)
   --min-length N       leave out contigs of fewer bases
@@ -50,7 +50,7 @@ int run(int argc, char** argv) {
   job.shortest = given.number("min-length", 0, 0, ~std::uint64_t{0});
   job.memory = given.bytes("memory", 0);
   job.output = given.text("output");
-  if (job.output.empty()) genome::fail("--output FILE is needed: where to write contigs");
+  if (job.output.empty()) genome::fail("-o FILE is needed: where to write contigs");
   if (given.files().empty()) genome::fail("no file is given; --help says how");
   if (job.from == origin::reads) {
     job.files = genome::look_at_all(given.files());

@@ -15,7 +15,7 @@ and its reverse complement are the same. Anything but acgtACGT ends a k-mer.
   -k N                 length of k-mers, 1 to 127 (31)
   --min-count N        keep those seen at least so often (1)
   --max-count N        keep those seen at most so often
-  --output FILE        write k-mers and counts, sorted, in binary
+  -o, --output FILE    write k-mers and counts, sorted, in binary
   --tsv FILE           write k-mers and counts as text
   --histogram FILE     write how many k-mers were seen how often; - is standard output
   --histogram-max N    its last line is for all that were seen more often (10000)

@@ -123,7 +123,7 @@ same "from UFX: Meraculous' rule" expected found
 rm -rf out[2-9] && mv out1 first
 head -c 9000 counted >damaged
 sed 's/^A\(.*\)\t../A\1\t??/' ufx >bad_ufx
-refuses "no output" "--output FILE is needed" contigs s.reads.fq
+refuses "no output" "-o FILE is needed" contigs s.reads.fq
 refuses "no such file" "not_there: No such file" contigs --output out not_there
 refuses "no such k-mers" "not_there: No such file" contigs --from kmers --output out not_there
 refuses "a directory" "is a directory" contigs --from kmers --output out .

@@ -16,7 +16,8 @@ namespace genome {
 
 class command_line {
  public:
-  /// `valued` and `flags`: the names that there are, without the dashes; -k is `k`.
+  /// `valued` and `flags`: the names that there are, without the dashes; -k is `k`, -o is
+  /// `output`, -h is `help`.
   command_line(int argc, char** argv, const std::vector<std::string_view>& valued,
                const std::vector<std::string_view>& flags) {
     auto knows = [](const auto& names, std::string_view name) {
@@ -39,6 +40,8 @@ class command_line {
         value = name.substr(equals + 1);
         name = name.substr(0, equals);
       }
+      if (name == "o") name = "output";
+      if (name == "h") name = "help";
       if (knows(flags, name)) {
         if (value) fail("option ", argument, ": ", name, " takes no value");
         values_[std::string(name)] = "";
