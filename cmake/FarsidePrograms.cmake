@@ -81,7 +81,8 @@ set(farside_all_test_flavours
 #                   [ENVIRONMENT NAME=value...])
 #
 # Registers a test <suite>.<flavour>.n<N> for each test flavour that name was built for, each
-# running `farside run -n N name_flavour ARGS`. RANKS replaces the matrix, and all are quick then, if the program is built by default.
+# running `farside run -n N name_flavour ARGS`. RANKS replaces the matrix, and all are quick then, if
+# the program is built by default.
 # After TIMEOUT (default 120) `farside` ends the job and shows every rank's stack.
 function(farside_rank_test)
   cmake_parse_arguments(arg "" "SUITE;PROGRAM;TIMEOUT" "FLAVOURS;RANKS;ARGS;ENVIRONMENT" ${ARGN})

@@ -102,6 +102,19 @@ FAR_TEST(automatic_follows_the_model) {
     CHECK(busy.engine_of(promise::modify) == engine::rma);
 }
 
+/// Rank 0 waits, by reading its own part only, for what another rank sends.
+FAR_TEST(who_polls_its_own_part_serves) {
+  far::hash_map<int, int> map(100, sent());
+  int key = 0;
+  while (map.owner(key) != 0) ++key;
+  if (far::rank() == far::nprocs() - 1) map.insert(key, 1);
+  if (far::rank() == 0)
+    while (!map.find(key)) {
+    }
+  far::barrier();
+  CHECK_EQ(map.size(), 1u);
+}
+
 FAR_TEST(map_operations_are_one_message_each) {
   far::hash_map<int, map_types::triple> map(4000, sent());
   far::hash_map<int, int> counts(4000, sent());

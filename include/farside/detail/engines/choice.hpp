@@ -180,7 +180,8 @@ class engine_choice {
   [[gnu::noinline, gnu::cold]] bool asks_now() const {
     if (office_->inside_handler()) return false;
     constexpr unsigned seldom = 32;
-    if (calls_.fetch_add(1, std::memory_order_relaxed) % seldom == seldom - 1) office_->serve();
+    bool now = calls_.fetch_add(1, std::memory_order_relaxed) % seldom == seldom - 1;
+    if (now && !FARSIDE_MUTANT(engine_own_part_unserved)) office_->serve();
     return true;
   }
 
