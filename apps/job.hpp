@@ -93,6 +93,9 @@ void start_mpi(job_state&, relays&);
 /// about its own is not for their ranks.
 void set_up_environment(const variables& environment);
 
+/// Tells processes to come, whose program is built for any back end, which one carries it.
+void set_carrier(transport);
+
 /// 0, 1 and 2 stay what they are everywhere: a memfd must not become some rank's stdin.
 void open_standard_streams();
 

@@ -28,6 +28,8 @@ const char* name_of(transport how) {
       return "shmem";
     case transport::sim:
       return "sim";
+    case transport::any:
+      return "any";
   }
   return "?";
 }
@@ -126,6 +128,7 @@ std::optional<transport> transport_in(const std::optional<std::string>& note) {
   if (*note == "mpi other") return transport::other_mpi;
   if (note->starts_with("shmem")) return transport::shmem;
   if (*note == "sim") return transport::sim;
+  if (*note == "any") return transport::any;
   return std::nullopt;
 }
 
@@ -158,6 +161,38 @@ transport transport_of(const std::string& path) {
       break;
   }
   throw error(usage_error, "'" + path + "' cannot be read, so its back end is unknown" + advice);
+}
+
+bool takes_any(const std::string& path) {
+  return transport_in(inspect(path).note) == transport::any;
+}
+
+std::string carrier_of(transport how) {
+  std::string name;
+  switch (how) {
+    case transport::smp:
+      return "";
+    case transport::mpich:
+      name = "farside_mpich.so";
+      break;
+    case transport::shmem:
+      name = "farside_shmem.so";
+      break;
+    case transport::sim:
+      name = "farside_sim.so";
+      break;
+    default:
+      name = "farside_openmpi.so";
+  }
+  std::string path = find_companion(name);
+  if (path.empty())
+    throw error(not_found, "the program is built for any back end, and what carries it by " +
+                               std::string(name_of(how)) + ", " + name + ", is neither in " +
+                               self_directory() + " nor in " + self_directory() +
+                               "/../libexec/farside; build farside where that back end's compiler "
+                               "is installed ('farside doctor' names it), or choose another "
+                               "--backend");
+  return path;
 }
 
 transport transport_named(const std::string& name, const std::string& path) {

@@ -1,10 +1,12 @@
-// `farside sort` and the like: programs that come with farside, each built for every back end.
+// `farside sort` and the like: programs that come with farside, each built for smp and for any
+// other back end.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 #include "machine.hpp"
+#include "program.hpp"
 #include "run.hpp"
 #include "support.hpp"
 
@@ -71,6 +73,7 @@ std::string find_program(const std::string& name, const std::string& backend) {
     names.push_back(name + "_" + flavour);
     if (std::string path = find_companion(names.back()); !path.empty()) return path;
   }
+  if (std::string path = find_companion(name + "_any"); !path.empty()) return path;
   throw error(not_found, "the program " + names[0] + " is neither in " + self_directory() +
                              " nor in " + self_directory() +
                              "/../libexec/farside; build it (cmake --build build/dev --target " +
@@ -95,6 +98,7 @@ int program_command(const std::string& name, const arguments& words, std::uint32
     once.command = {program, "--help"};
     return run_job(std::move(once));
   }
+  if (takes_any(program)) all.ours.insert(all.ours.end(), {"--backend", all.backend});
   if (!all.ranks_given)
     all.ours.insert(all.ours.end(), {"-n", std::to_string(ranks != 0 ? ranks : usable_cores())});
   all.ours.insert(all.ours.end(), {"--", program});

@@ -124,11 +124,22 @@ void check(const job_state& job) {
 }  // namespace
 
 void set_up_environment(const variables& environment) {
-  for (const char* name : {far::job::board_variable, far::job::slot_variable,
-                           far::job::segments_variable, far::job::rank_variable,
-                           far::job::nprocs_variable, far::job::threads_variable, reach::variable})
+  for (const char* name :
+       {far::job::board_variable, far::job::slot_variable, far::job::segments_variable,
+        far::job::rank_variable, far::job::nprocs_variable, far::job::threads_variable,
+        far::job::carrier_variable, reach::variable})
     unsetenv(name);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+}
+
+void set_carrier(transport how) {
+  std::string path = carrier_of(how);
+  if (path.empty()) return;
+  setenv(far::job::carrier_variable, path.c_str(), 1);
+  if (how != transport::sim) return;
+  // Its clock is for the whole program.
+  const char* others = getenv("LD_PRELOAD");
+  setenv("LD_PRELOAD", (path + (others ? " " + std::string(others) : "")).c_str(), 1);
 }
 
 void open_standard_streams() {
@@ -146,16 +157,18 @@ int run_job(run_options options) {
   job.program = locate_program(job.options.command[0]);
   job.how = job.options.backend.empty() ? transport_of(job.program)
                                         : transport_named(job.options.backend, job.program);
+  if (job.how == transport::any) job.how = transport::smp;
   check(job);
   open_standard_streams();
   set_up_environment(job.options.environment);
+  if (takes_any(job.program)) set_carrier(job.how);
   if (job.how == transport::sim) return run_simulated(job.options, job.program);
   if (job.how != transport::smp && job.how != transport::shmem)
     job.servers = add_servers(job.options);
   clean_up at_end{job};
   make_board(job);
   if (job.options.verbose && !job.supervised())
-    std::fprintf(stderr, "farside run: %s as %s of %s, which is built for smp\n",
+    std::fprintf(stderr, "farside run: %s as %s of %s, on smp\n",
                  quoted(job.options.command).c_str(),
                  (job.options.threads      ? counted(job.options.ranks, "thread")
                   : job.options.ranks == 1 ? "1 process"

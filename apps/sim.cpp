@@ -20,10 +20,12 @@ namespace {
 
 void require_sim(const std::string& path) {
   transport how = transport_of(path);
-  if (how == transport::sim) return;
-  throw error(usage_error, "'" + path + "' is built for " + name_of(how) +
-                               ", and only the back end sim can be simulated; link farside::sim "
-                               "instead (without CMake: compile with -DFARSIDE_USE_SIM=1)");
+  if (how == transport::sim || how == transport::any) return;
+  throw error(usage_error,
+              "'" + path + "' is built for " + name_of(how) +
+                  ", and only the back end sim can be simulated; link farside::sim "
+                  "or farside::any instead (without CMake: compile with -DFARSIDE_USE_SIM=1, or "
+                  "-DFARSIDE_USE_ANY=1)");
 }
 
 /// Nothing of the caller's environment may decide a run: it would not be in the line that repeats
@@ -84,6 +86,7 @@ int sim_command(const arguments& words) {
   require_sim(program.path);
   trace_file trace(options.trace);
   set_up(options);
+  if (takes_any(program.path)) set_carrier(transport::sim);
   sim_pool pool(std::move(program));
   campaign runs(options, pool, options.trace == "-" ? stderr : stdout, trace.path);
   int status = success;

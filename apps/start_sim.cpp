@@ -59,7 +59,7 @@ int run_simulated(const run_options& options, const std::string& program) {
   sigprocmask(SIG_BLOCK, &set, nullptr);
   signal(SIGCHLD, SIG_DFL);
   if (options.verbose)
-    std::fprintf(stderr, "farside run: %s as one process of %s, which is built for sim\n",
+    std::fprintf(stderr, "farside run: %s as one process of %s, on sim\n",
                  quoted(options.command).c_str(), program.c_str());
   std::uint64_t started = far::job::monotonic_ns();
   pid_t launcher = getpid(), child = fork();

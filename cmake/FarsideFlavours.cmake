@@ -5,6 +5,7 @@
 #   openmpi       mpi with Open MPI        mpich   mpi with MPICH
 #   shmem         shmem with what oshc++ belongs to
 #   sim           all ranks in one process, against an adversary
+#   any           any of the above, as `farside run --backend` says
 #   smp-asan      smp with the address and undefined-behaviour sanitizers and FARSIDE_CHECKED=1
 #   smp-tsan      smp with the thread sanitizer: its ranks are always threads
 #   smp-checked   smp with FARSIDE_CHECKED=1
@@ -101,6 +102,10 @@ endif()
 
 if(sim IN_LIST farside_backends)
   farside_flavour(sim sim EXTRA)  # tests run on it; other programs only where they ask for it
+endif()
+
+if(any IN_LIST farside_backends)
+  farside_flavour(any any TRANSPORT ${CMAKE_DL_LIBS} EXTRA)
 endif()
 
 find_program(FARSIDE_CLANG_CXX NAMES clang++-19 DOC "The second compiler of the tests")

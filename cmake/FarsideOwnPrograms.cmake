@@ -4,13 +4,22 @@
 include_guard(GLOBAL)
 
 add_custom_target(programs)
+add_dependencies(programs carriers)
 find_package(ZLIB QUIET)  # reads come compressed
 if(NOT ZLIB_FOUND)
   message(STATUS "farside: without kmers, contigs and simulate: no zlib found. Install it (Debian: "
                  "apt install zlib1g-dev)")
 endif()
 
-foreach(flavour IN LISTS farside_main_flavours)
+# For smp, where they are fastest, and one program for all other back ends.
+set(farside_program_flavours "")
+foreach(flavour smp any)
+  if(flavour IN_LIST farside_flavours)
+    list(APPEND farside_program_flavours ${flavour})
+  endif()
+endforeach()
+
+foreach(flavour IN LISTS farside_program_flavours)
   foreach(part common common/genome)
     string(REPLACE "/" "_" name ${part})
     file(GLOB sources CONFIGURE_DEPENDS programs/${part}/*.cpp)
@@ -27,18 +36,13 @@ endforeach()
 # farside_own_program(<name> [<part>]): part is what it shares, common or common_genome.
 function(farside_own_program name)
   file(GLOB sources CONFIGURE_DEPENDS programs/${name}/*.cpp)
-  farside_program(NAME ${name} SOURCES ${sources} INSTALL)
-  foreach(flavour IN LISTS farside_main_flavours)
+  farside_program(NAME ${name} SOURCES ${sources} FLAVOURS ${farside_program_flavours} INSTALL)
+  foreach(flavour IN LISTS farside_program_flavours)
     target_include_directories(${name}_${flavour} PRIVATE programs)
     foreach(part IN LISTS ARGN)
       target_link_libraries(${name}_${flavour} PRIVATE farside_${part}_${flavour})
     endforeach()
-    # They take long to compile, and few changes need them all: the target `programs` builds them. The default
-    # has those that show that results are the same on any back end.
     add_dependencies(programs ${name}_${flavour})
-    if(NOT (flavour STREQUAL "smp" OR "${name}_${flavour}" MATCHES "^(demo|kmers|contigs)_(openmpi|shmem)$"))
-      farside_only_in_full(${name}_${flavour})
-    endif()
   endforeach()
 endfunction()
 

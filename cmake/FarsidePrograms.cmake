@@ -1,19 +1,23 @@
 # farside_program() builds a program once per flavour; farside_rank_test() runs it on many ranks.
 include_guard(GLOBAL)
 
-# farside_program(NAME name SOURCES source... [FLAVOURS flavour...] [CLANG flavour...] [INSTALL])
+# farside_program(NAME name SOURCES source... [FLAVOURS flavour...] [CLANG flavour...] [QUICKLY] [INSTALL])
 #
 # Builds <name>_<flavour> for each flavour given that this build has; with none given, for smp,
 # openmpi, mpich and shmem. CLANG: those that the second compiler, if there is one, compiles as well as it
-# does its own flavours. INSTALL: the main ones go to libexec/farside, where `farside` looks.
+# does its own flavours. QUICKLY: that compiler, without optimisation, for all of them. INSTALL: the main ones,
+# and those for any back end, go to libexec/farside, where `farside` looks.
 function(farside_program)
-  cmake_parse_arguments(arg "INSTALL" "NAME" "SOURCES;FLAVOURS;CLANG" ${ARGN})
+  cmake_parse_arguments(arg "INSTALL;QUICKLY" "NAME" "SOURCES;FLAVOURS;CLANG" ${ARGN})
+  if(NOT arg_FLAVOURS)
+    set(arg_FLAVOURS ${farside_main_flavours})
+  endif()
+  if(arg_QUICKLY)
+    set(arg_CLANG ${arg_FLAVOURS})
+  endif()
   set(by_clang ${farside_clang_flavours})
   if(FARSIDE_CLANG_CXX AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND by_clang ${arg_CLANG})
-  endif()
-  if(NOT arg_FLAVOURS)
-    set(arg_FLAVOURS ${farside_main_flavours})
   endif()
   foreach(flavour IN LISTS arg_FLAVOURS)
     if(NOT flavour IN_LIST farside_flavours)
@@ -28,7 +32,13 @@ function(farside_program)
                             CXX_COMPILER_LAUNCHER "${instead};${CCACHE_PROGRAM};--"
                             CXX_LINKER_LAUNCHER "${instead};--")
     endif()
-    if(arg_INSTALL AND FARSIDE_INSTALL AND flavour IN_LIST farside_main_flavours)
+    if(arg_QUICKLY)
+      target_compile_options(${target} PRIVATE -O0 -g0)
+    endif()
+    if(flavour STREQUAL "any")
+      add_dependencies(${target} carriers)
+    endif()
+    if(arg_INSTALL AND FARSIDE_INSTALL AND (flavour IN_LIST farside_main_flavours OR flavour STREQUAL "any"))
       install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/farside OPTIONAL)
     endif()
   endforeach()
@@ -82,10 +92,13 @@ set(farside_all_test_flavours
 #
 # Registers a test <suite>.<flavour>.n<N> for each test flavour that name was built for, each
 # running `farside run -n N name_flavour ARGS`. RANKS replaces the matrix, and all are quick then, if
-# the program is built by default.
+# the program is built by default. What was not built for a flavour alone, but for any back end, runs as
+# `farside run --backend ...`; where it was built for it alone, but only in full, that is a full test
+# <suite>.alone.<flavour>.n<N> more.
 # After TIMEOUT (default 120) `farside` ends the job and shows every rank's stack.
 function(farside_rank_test)
-  cmake_parse_arguments(arg "" "SUITE;PROGRAM;TIMEOUT" "FLAVOURS;RANKS;ARGS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "ALONE" "SUITE;PROGRAM;TIMEOUT" "FLAVOURS;RANKS;ARGS;ENVIRONMENT" ${ARGN})
+  set(also_alone "")
   if(NOT arg_FLAVOURS)
     set(arg_FLAVOURS ${farside_all_test_flavours})
   endif()
@@ -97,12 +110,31 @@ function(farside_rank_test)
     if(DEFINED farside_built_as_${flavour})
       set(built_as ${farside_built_as_${flavour}})
     endif()
-    if(NOT TARGET ${arg_PROGRAM}_${built_as})
+    set(program ${arg_PROGRAM}_${built_as})
+    set(options "")
+    set(alone "")
+    if(NOT arg_ALONE AND TARGET ${arg_PROGRAM}_any AND built_as MATCHES "^(smp|openmpi|mpich|shmem|sim)$"
+       AND built_as IN_LIST farside_flavours)
+      set(left_out ON)
+      if(TARGET ${program})
+        get_target_property(left_out ${program} EXCLUDE_FROM_ALL)
+      endif()
+      if(left_out)
+        if(TARGET ${program} AND flavour STREQUAL built_as)
+          list(APPEND also_alone ${flavour})
+        endif()
+        set(program ${arg_PROGRAM}_any)
+        set(options --backend ${built_as})
+      endif()
+    endif()
+    if(NOT TARGET ${program})
       continue()
     endif()
-    set(options "")
+    if(arg_ALONE)
+      set(alone .alone)
+    endif()
     if(flavour MATCHES "^smp-(threads|tsan)")
-      set(options --threads)
+      list(APPEND options --threads)
     endif()
     set(environment "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=halt_on_error=1"
                     ${arg_ENVIRONMENT})
@@ -126,15 +158,15 @@ function(farside_rank_test)
       set(quick ${arg_RANKS})
       set(full ${arg_RANKS})
     endif()
-    get_target_property(left_out ${arg_PROGRAM}_${built_as} EXCLUDE_FROM_ALL)
+    get_target_property(left_out ${program} EXCLUDE_FROM_ALL)
     if(left_out)
       set(quick "")
     endif()
     foreach(ranks IN LISTS full)
-      set(test ${arg_SUITE}.${flavour}.n${ranks})
+      set(test ${arg_SUITE}${alone}.${flavour}.n${ranks})
       add_test(NAME ${test}
                COMMAND farside run -n ${ranks} ${options} --timeout ${arg_TIMEOUT}
-                       $<TARGET_FILE:${arg_PROGRAM}_${built_as}> ${arg_ARGS})
+                       $<TARGET_FILE:${program}> ${arg_ARGS})
       # Looking for leaks costs 4 s of CPU per process with g++-12 on arm64: once is enough.
       set(leaks 0)
       if(ranks EQUAL 2)
@@ -152,6 +184,10 @@ function(farside_rank_test)
       endif()
     endforeach()
   endforeach()
+  if(also_alone)
+    farside_rank_test(ALONE SUITE ${arg_SUITE} PROGRAM ${arg_PROGRAM} TIMEOUT ${arg_TIMEOUT}
+                      FLAVOURS ${also_alone} RANKS 3 ARGS ${arg_ARGS} ENVIRONMENT ${arg_ENVIRONMENT})
+  endif()
 endfunction()
 
 # farside_strategy_environment(<variable> <flavour> <ranks>): 3 ranks run as if on two nodes, 2 on

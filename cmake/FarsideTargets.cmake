@@ -1,5 +1,5 @@
-# The targets a program links: farside::smp, farside::mpi, farside::shmem, farside::sim. Used by this project
-# itself and, installed next to farsideConfig.cmake, by every project that finds the package.
+# The targets a program links: farside::smp, farside::mpi, farside::shmem, farside::sim, farside::any. Used
+# by this project itself and, installed next to farsideConfig.cmake, by every project that finds the package.
 include_guard(GLOBAL)
 
 # farside_ask_wrapper(<target> <wrapper>)
@@ -50,7 +50,7 @@ function(farside_add_headers include_dir)
   endif()
 endfunction()
 
-# farside_add_backend(<smp|mpi|shmem|sim> <include dir> <problem>)
+# farside_add_backend(<smp|mpi|shmem|sim|any> <include dir> <problem>)
 #
 # Makes farside::<backend>. Where its transport is missing no target is made, and the variable
 # <problem> says what to install; otherwise it is empty.
@@ -88,8 +88,10 @@ function(farside_add_backend backend include_dir problem)
     endif()
     farside_ask_wrapper(farside::transport_shmem "${FARSIDE_SHMEM_CXX}")
     set(transport farside::transport_shmem)
+  elseif(backend STREQUAL "any")
+    set(transport ${CMAKE_DL_LIBS})  # what carries it is found when the program starts
   elseif(NOT backend MATCHES "^(smp|sim)$")
-    set(${problem} "there is no such back end. There are smp, mpi, shmem and sim." PARENT_SCOPE)
+    set(${problem} "there is no such back end. There are smp, mpi, shmem, sim and any." PARENT_SCOPE)
     return()
   endif()
 

@@ -16,12 +16,9 @@ using far::operation;
 
 namespace {
 
-#if defined(FARSIDE_USE_SIM)
-constexpr bool simulated = true;  // a few 10,000 operations a run, and many runs
-#else
-constexpr bool simulated = false;
-#endif
-constexpr std::uint64_t scale = simulated ? 1 : 40;
+/// A few 10,000 operations a run are enough where there are many runs.
+bool simulated() { return far::detail::ranks_are_simulated(); }
+std::uint64_t scale() { return simulated() ? 1 : 40; }
 
 /// Without padding: hashed by its bytes.
 struct position {
@@ -125,7 +122,7 @@ template <class Filter, class Make>
 void agrees_with_a_set(Make make) {
   using Key = decltype(make(0));
   Filter filter(4000, 1e-6);
-  constexpr int operations = simulated ? 60 : 300;
+  const int operations = simulated() ? 60 : 300;
   auto random = far_test::random_engine();
   std::set<std::uint64_t> in;
   for (int i = 0; i < operations; ++i) {
@@ -212,19 +209,19 @@ FAR_TEST(sizes) {
 FAR_TEST(rates_of_false_positives) {
   auto number = [](std::uint64_t i) { return i; };
   auto text = [](std::uint64_t i) { return "key " + std::to_string(i); };
-  holds_its_rate<far::bloom_filter<std::uint64_t>>(0.1, 150 * scale, number);
-  holds_its_rate<far::bloom_filter<std::uint64_t>>(0.01, 400 * scale, number);
-  holds_its_rate<far::bloom_filter<std::string>>(0.02, 200 * scale, text);
+  holds_its_rate<far::bloom_filter<std::uint64_t>>(0.1, 150 * scale(), number);
+  holds_its_rate<far::bloom_filter<std::uint64_t>>(0.01, 400 * scale(), number);
+  holds_its_rate<far::bloom_filter<std::string>>(0.02, 200 * scale(), text);
   // A bad hash, which is all that the standard asks for.
-  holds_its_rate<far::bloom_filter<std::uint64_t, std::hash<std::uint64_t>>>(0.02, 200 * scale,
+  holds_its_rate<far::bloom_filter<std::uint64_t, std::hash<std::uint64_t>>>(0.02, 200 * scale(),
                                                                              number);
 }
 
 FAR_TEST(rates_of_the_plain_filter) {
   auto number = [](std::uint64_t i) { return i; };
   auto text = [](std::uint64_t i) { return "key " + std::to_string(i); };
-  holds_its_rate<far::plain_bloom_filter<std::uint64_t>>(0.1, 100 * scale, number);
-  holds_its_rate<far::plain_bloom_filter<std::string>>(0.01, 100 * scale, text);
+  holds_its_rate<far::plain_bloom_filter<std::uint64_t>>(0.1, 100 * scale(), number);
+  holds_its_rate<far::plain_bloom_filter<std::string>>(0.01, 100 * scale(), text);
 }
 
 FAR_TEST(integers) {
@@ -251,7 +248,7 @@ FAR_TEST(user_defined_types) {
 }
 
 FAR_TEST(exactly_one_is_told_that_a_key_is_new) {
-  constexpr std::uint64_t keys = simulated ? 100 : 300;
+  const std::uint64_t keys = simulated() ? 100 : 300;
   far::bloom_filter<std::uint64_t> filter(keys * 30, 1e-6);
   std::uint64_t told = 0;
   for (std::uint64_t i = 0; i < keys; ++i) told += filter.insert(i);
@@ -261,7 +258,7 @@ FAR_TEST(exactly_one_is_told_that_a_key_is_new) {
 }
 
 FAR_TEST(the_plain_filter_tells_one_or_more) {
-  constexpr std::uint64_t keys = simulated ? 20 : 100;
+  const std::uint64_t keys = simulated() ? 20 : 100;
   far::plain_bloom_filter<std::uint64_t> filter(keys * 30, 1e-6);
   std::vector<std::uint64_t> told(keys);
   for (std::uint64_t i = 0; i < keys; ++i) {
@@ -276,7 +273,7 @@ FAR_TEST(the_plain_filter_tells_one_or_more) {
 
 FAR_TEST(bulk_and_async) {
   auto look = [](auto filter, bool once) {
-    constexpr std::uint64_t n = simulated ? 150 : 1500;  // more than are in flight at once
+    const std::uint64_t n = simulated() ? 150 : 1500;  // more than are in flight at once
     std::vector<std::uint64_t> keys(n);
     for (std::uint64_t i = 0; i < n; ++i) keys[i] = (i % (n - 50)) * far::nprocs() + far::rank();
     std::vector<bool> fresh = filter.insert(std::span<const std::uint64_t>(keys));

@@ -12,7 +12,7 @@ namespace histories {
 
 namespace lin = linearizability;
 
-inline bool simulated() { return std::string(far::detail::transport::name) == "sim"; }
+inline bool simulated() { return far::detail::ranks_are_simulated(); }
 
 /// How many histories a test makes: simulated runs are many, others few.
 inline int many(int otherwise) { return simulated() ? otherwise / 15 : otherwise; }

@@ -22,12 +22,7 @@ std::uint64_t now() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-constexpr bool simulated =
-#ifdef FARSIDE_USE_SIM
-    true;
-#else
-    false;
-#endif
+bool simulated() { return far::detail::ranks_are_simulated(); }
 
 /// What came of many histories, on rank 0.
 struct tally {
@@ -105,7 +100,7 @@ void one_history(Queue& q, std::uint64_t number, tally& all) {
   std::uint64_t members = std::min<far::rank_t>(far::nprocs(), 4);  // few operations a history
   std::uint64_t each = std::max<std::uint64_t>(2, 8 / members), pushers = members / 2;
   client<Queue> mine(q, number);
-  std::uint64_t begin = far::broadcast(now() + (simulated ? 0 : 10'000), 0);
+  std::uint64_t begin = far::broadcast(now() + (simulated() ? 0 : 10'000), 0);
   while (now() < begin) std::this_thread::yield();
   if (far::rank() >= members) {
   } else if (pushers == 0 || number % 4 == 0) {
@@ -145,6 +140,6 @@ void many_histories(const char* name, std::uint64_t histories) {
 
 }  // namespace
 
-FAR_TEST(circular) { many_histories<circular>("circular_queue", simulated ? 20 : 300); }
-FAR_TEST(checksum) { many_histories<checksum>("checksum_queue", simulated ? 20 : 300); }
-FAR_TEST(two_atomics) { many_histories<two_atomics>("two_atomics", simulated ? 20 : 300); }
+FAR_TEST(circular) { many_histories<circular>("circular_queue", simulated() ? 20 : 300); }
+FAR_TEST(checksum) { many_histories<checksum>("checksum_queue", simulated() ? 20 : 300); }
+FAR_TEST(two_atomics) { many_histories<two_atomics>("two_atomics", simulated() ? 20 : 300); }

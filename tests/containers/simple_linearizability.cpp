@@ -15,11 +15,8 @@ namespace lin = linearizability;
 
 namespace {
 
-#if defined(FARSIDE_USE_SIM)
-constexpr int histories = 20;
-#else
-constexpr int histories = 300;
-#endif
+bool simulated() { return far::detail::ranks_are_simulated(); }
+std::uint64_t histories() { return simulated() ? 20 : 300; }
 
 /// One clock for all ranks of a machine. What a rank did before it looks at the clock is done: a
 /// flush is what tells others of it (docs/memory_model.md).
@@ -31,11 +28,8 @@ std::uint64_t now() {
 /// All ranks go on together, as well as that can be had.
 void start_together() {
   auto start = far::broadcast(now() + 100'000, 0);
-#if defined(FARSIDE_USE_SIM)
-  static_cast<void>(start);  // the adversary decides
-#else
+  if (simulated()) return;  // the adversary decides
   while (now() < start) std::this_thread::yield();
-#endif
 }
 
 /// Others may run before and after what is timed, so that operations overlap on few cores too.
@@ -83,11 +77,11 @@ std::size_t operations_each() { return std::max<std::size_t>(1, 18 / far::nprocs
 FAR_TEST(bloom_filter) {
   using lin::set;
   constexpr std::uint64_t keys = 3;  // of each history
-  far::bloom_filter<std::uint64_t> filter(10 * keys * histories, 1e-8);
+  far::bloom_filter<std::uint64_t> filter(10 * keys * histories(), 1e-8);
   auto random = far_test::random_engine();
   far_test::spread_over_cores apart(far::rank());
   std::vector<std::vector<lin::event<set>>> logs;
-  for (std::uint64_t h = 0; h < histories; ++h) {
+  for (std::uint64_t h = 0; h < histories(); ++h) {
     lin::recorder<set> log(far::rank(), now);
     start_together();
     for (std::size_t i = 0; i < operations_each(); ++i) {
@@ -107,11 +101,11 @@ FAR_TEST(bloom_filter) {
 FAR_TEST(bloom_filter_async) {
   using lin::set;
   constexpr std::uint64_t keys = 3;
-  far::bloom_filter<std::uint64_t> filter(10 * keys * histories, 1e-8);
+  far::bloom_filter<std::uint64_t> filter(10 * keys * histories(), 1e-8);
   auto random = far_test::random_engine();
   far_test::spread_over_cores apart(far::rank());
   std::vector<std::vector<lin::event<set>>> logs;
-  for (std::uint64_t h = 0; h < histories; ++h) {
+  for (std::uint64_t h = 0; h < histories(); ++h) {
     lin::recorder<set> log(far::rank(), now);
     start_together();
     std::vector<std::pair<std::size_t, far::future<bool>>> begun;
@@ -138,7 +132,7 @@ FAR_TEST(counter) {
   auto random = far_test::random_engine();
   far_test::spread_over_cores apart(far::rank());
   std::vector<std::vector<lin::event<counter>>> logs;
-  for (std::uint64_t h = 0; h < histories; ++h) {
+  for (std::uint64_t h = 0; h < histories(); ++h) {
     tickets.reset();
     lin::recorder<counter> log(far::rank(), now);
     start_together();

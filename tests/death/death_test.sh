@@ -13,7 +13,7 @@ dies() {
   local pattern=$1 how=$2 rank=$3 wait=$4
   start_case
   what="$how of rank $rank while others wait: $wait ${*:5}"
-  timeout -k 2 40 "$farside" run -n 3 "${@:5}" "$program" "$how" "$rank" "$wait" "$tag" >"$output" 2>&1 </dev/null
+  timeout -k 2 40 "$farside" run --backend "$backend" -n 3 "${@:5}" "$program" "$how" "$rank" "$wait" "$tag" >"$output" 2>&1 </dev/null
   local status=$? ended died
   ended=$(now_ms)
   died=$(sed -n 's/.*dies at \([0-9]*\) ms.*/\1/p' "$output" | head -1)
@@ -63,12 +63,12 @@ fi
 # --- the rank says why it died, once, in its own words -----------------------------------------------
 start_case
 what="an exception in main"
-"$farside" run -n 2 "$program" throw 1 barrier "$tag" >"$output" 2>&1 </dev/null
+"$farside" run --backend "$backend" -n 2 "$program" throw 1 barrier "$tag" >"$output" 2>&1 </dev/null
 grep -qE '^(\[1\] )?rank 1: uncaught exception: the reason of this death$' "$output" || fail "rank 1 does not speak for itself"
 nobody_left 1000
 start_case
 what="an exception in far::run"
-"$farside" run -n 2 "$program" run 1 barrier "$tag" >"$output" 2>&1 </dev/null
+"$farside" run --backend "$backend" -n 2 "$program" run 1 barrier "$tag" >"$output" 2>&1 </dev/null
 grep -qE '^(\[1\] )?rank 1: the reason of this death$' "$output" || fail "rank 1 does not speak for itself"
 nobody_left 1000
 
@@ -112,7 +112,7 @@ fi
 start_case
 what="--timeout of a hanging job"
 begin=$(now_ms)
-"$farside" run -n 3 --timeout 3 "$program" none 1 barrier "$tag" >"$output" 2>&1 </dev/null
+"$farside" run --backend "$backend" -n 3 --timeout 3 "$program" none 1 barrier "$tag" >"$output" 2>&1 </dev/null
 status=$?
 ((status == 124)) || fail "ends with status $status, not 124"
 (($(now_ms) - begin < 3000 + limit_ms)) || fail "took $(($(now_ms) - begin)) ms to end"

@@ -1,10 +1,11 @@
 # shellcheck shell=bash disable=SC2034  # variables of those who source it
 # What the tests of dying jobs share. Sourced with FARSIDE PROGRAM FLAVOUR as arguments; PROGRAM is
-# death.cpp, built for FLAVOUR (smp, openmpi, mpich, shmem, or with a strategy: openmpi-spawned).
+# death.cpp, built for FLAVOUR (smp, openmpi, mpich, shmem, or with a strategy: openmpi-spawned) or for any.
 set -u
 farside=$1
 program=$2
 flavour=$3
+backend=${flavour%%-*}
 limit_ms=5000
 unset FARSIDE_THREADS FARSIDE_STATS
 export FARSIDE_SEGMENT=${FARSIDE_SEGMENT:-16M}
@@ -71,7 +72,7 @@ start_case() {
 starts() {
   start_case
   what="$*"
-  "$farside" run -n 3 "$program" "$@" "$tag" >"$output" 2>&1 </dev/null &
+  "$farside" run --backend "$backend" -n 3 "$program" "$@" "$tag" >"$output" 2>&1 </dev/null &
   launcher=$!
   local until=$(($(now_ms) + 20000))
   while ! grep -q "all are there" "$output"; do

@@ -43,7 +43,7 @@ wrong_command_lines() {
   sim; check "no program" 2 "no program is named; write farside sim -n 4 ./program"
   sim ./none; check "no such program" 127 "no such program: './none'"
   sim /tmp; check "a directory" 126 "'/tmp' is a directory"
-  sim "$other"; check "another back end" 2 "is built for smp, and only .* sim can be simulated; link farside::sim instead"
+  sim "$other"; check "another back end" 2 "is built for smp, and only .* sim can be simulated; link farside::sim or farside::any instead"
   sim /bin/true; check "no back end" 2 "'/bin/true' carries no note of a back end"
   sim --sed 3 ./fake; check "unknown option" 2 "unknown option --sed; did you mean --seed\?.*farside sim --help"
   sim -n 0 ./fake; check "-n 0" 2 "a job needs at least one rank"

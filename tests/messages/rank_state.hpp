@@ -4,6 +4,7 @@
 
 #include "harness.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -38,11 +39,7 @@ inline far::rank_t next_rank(far::rank_t by = 1) { return (far::rank() + by) % f
 
 /// Less work where each operation is simulated.
 inline int scaled(int n) {
-#if defined(FARSIDE_USE_SIM)
-  return n / 8 > 0 ? n / 8 : 1;
-#else
-  return n;
-#endif
+  return far::detail::ranks_are_simulated() ? std::max(n / 8, 1) : n;
 }
 
 }  // namespace messages

@@ -19,6 +19,6 @@ for ranks in 2 3 5; do
   campaign -n $ranks --seeds 1..100 --stop random "$2/faults_sim"
   campaign -n $ranks --seeds 1..60 --fail-allocation random "$2/faults_sim"
 done
-campaign -n 3 --seeds 1..6 --stop random "$2/conformance_sim"
-campaign -n 3 --seeds 1..6 --fail-allocation random "$2/conformance_sim"
+campaign -n 3 --seeds 1..6 --stop random "$2/conformance_any"
+campaign -n 3 --seeds 1..6 --fail-allocation random "$2/conformance_any"
 exit $status

@@ -3,7 +3,7 @@
 #   same_run_test.sh FARSIDE FOLDER
 set -u
 farside=$1
-program=$2/conformance_sim
+program=$2/conformance_any
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0

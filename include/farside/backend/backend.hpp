@@ -9,6 +9,8 @@
 #include <farside/backend/shmem/backend.hpp>
 #elif defined(FARSIDE_USE_SIM)
 #include <farside/backend/sim/backend.hpp>
+#elif defined(FARSIDE_USE_ANY)
+#include <farside/backend/any/backend.hpp>
 #else
 #include <farside/backend/smp/backend.hpp>
 #endif
@@ -21,6 +23,8 @@ using transport = mpi_backend::backend;
 using transport = shmem_backend::backend;
 #elif defined(FARSIDE_USE_SIM)
 using transport = sim_backend::backend;
+#elif defined(FARSIDE_USE_ANY)
+using transport = any_backend::backend;
 #else
 using transport = smp_backend::backend;
 #endif

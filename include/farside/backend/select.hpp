@@ -3,10 +3,10 @@
 #pragma once
 
 #if defined(FARSIDE_USE_SMP) + defined(FARSIDE_USE_MPI) + defined(FARSIDE_USE_SHMEM) + \
-        defined(FARSIDE_USE_SIM) >                                                     \
+        defined(FARSIDE_USE_SIM) + defined(FARSIDE_USE_ANY) >                          \
     1
 #error \
-    "farside: two back ends chosen at once. Link exactly one of farside::smp, farside::mpi, farside::shmem and farside::sim (they define FARSIDE_USE_SMP, FARSIDE_USE_MPI, FARSIDE_USE_SHMEM, FARSIDE_USE_SIM)."
+    "farside: two back ends chosen at once. Link exactly one of farside::smp, farside::mpi, farside::shmem, farside::sim and farside::any (they define FARSIDE_USE_SMP, FARSIDE_USE_MPI, FARSIDE_USE_SHMEM, FARSIDE_USE_SIM, FARSIDE_USE_ANY)."
 #endif
 
 #if defined(FARSIDE_USE_MPI)
@@ -38,6 +38,10 @@
 #define FARSIDE_BACKEND_NAME sim
 #define FARSIDE_BACKEND_NUMBER 4
 #define FARSIDE_BACKEND_NOTE "sim"
+#elif defined(FARSIDE_USE_ANY)
+#define FARSIDE_BACKEND_NAME any
+#define FARSIDE_BACKEND_NUMBER 5
+#define FARSIDE_BACKEND_NOTE "any"
 #else
 #define FARSIDE_BACKEND_NAME smp
 #define FARSIDE_BACKEND_NUMBER 1

@@ -18,6 +18,18 @@
 namespace far::inline FARSIDE_BACKEND {
 namespace detail {
 
+/// Whether all ranks take turns on one thread.
+inline bool ranks_are_simulated() {
+#if defined(FARSIDE_USE_ANY)
+  const any_backend::carrier* by = any_backend::chosen_carrier();
+  return by != nullptr && by->simulated;
+#elif defined(FARSIDE_USE_SIM)
+  return true;
+#else
+  return false;
+#endif
+}
+
 inline attention chosen_attention(std::optional<attention> wanted) {
   attention result = wanted.value_or(attention::poll);
   if (auto name = setting("FARSIDE_ATTENTION"); name && !wanted) {
@@ -35,12 +47,10 @@ inline attention chosen_attention(std::optional<attention> wanted) {
         "others: handlers are free to use the memory of their own rank, which no other process "
         "has. Use FARSIDE_ATTENTION=thread (far::attention::thread), which serves ranks that "
         "compute, or poll.");
-#if defined(FARSIDE_USE_SIM)
-  if (result == attention::thread)
+  if (result == attention::thread && ranks_are_simulated())
     raise(
         "attention by thread was asked for, but simulated ranks take turns on one thread, so that "
         "a seed repeats a run. Use FARSIDE_ATTENTION=poll (far::attention::poll) here.");
-#endif
   return result;
 }
 
@@ -277,6 +287,9 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
       if (detail::is_excusable(e))
         static_cast<detail::sim_backend::world*>(start_with.shared_job)
             ->excuse(start_with.thread_rank);
+#elif defined(FARSIDE_USE_ANY)
+      if (detail::is_excusable(e) && detail::ranks_are_simulated())
+        detail::any_backend::chosen_carrier()->excuse(start_with);
 #endif
       std::fprintf(stderr, "%s: %s\n", name.c_str(), e.what());
     } catch (...) {
@@ -301,6 +314,11 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
   }
 #elif !defined(FARSIDE_USE_MPI) && !defined(FARSIDE_USE_SHMEM)
   try {
+#if defined(FARSIDE_USE_ANY)
+    if (const auto* by = detail::any_backend::chosen_carrier())
+      return by->run != nullptr ? by->run(runtime::begin(&argc, &argv, with), one_rank)
+                                : one_rank(runtime::begin(&argc, &argv, with));
+#endif
     if (auto count = detail::integer_setting(job::threads_variable, 1, 1 << 19)) {
       auto nprocs = static_cast<rank_t>(*count);
       detail::start_options shared = runtime::begin(&argc, &argv, with);

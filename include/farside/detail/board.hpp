@@ -30,6 +30,7 @@ inline constexpr const char* segments_variable = "FARSIDE_SEGMENTS";  ///< smp: 
 inline constexpr const char* rank_variable = "FARSIDE_RANK";          ///< smp: this rank
 inline constexpr const char* nprocs_variable = "FARSIDE_NPROCS";      ///< smp: how many ranks
 inline constexpr const char* threads_variable = "FARSIDE_THREADS";    ///< smp: ranks are threads
+inline constexpr const char* carrier_variable = "FARSIDE_CARRIER";  ///< any: path of its transport
 
 enum class rank_state : std::uint32_t { unborn, running, finished, failed, refused };
 

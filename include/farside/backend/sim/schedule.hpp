@@ -94,7 +94,7 @@ inline void world::reset() {
 
 inline outcome world::one_run() {
   for (rank_t r = 0; r < nprocs(); ++r)
-    ranks_[r].stack.prepare(stack_bytes, &rank_main, &arguments_[r]);
+    ranks_[r].stack.prepare(stack_bytes(), &rank_main, &arguments_[r]);
   adversary_.begin_step(0);
   running_ = 0;
   fibre::resume(main_, ranks_[0].stack);
