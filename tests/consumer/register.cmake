@@ -75,6 +75,9 @@ foreach(compiler IN LISTS farside_compilers)
 endforeach()
 
 if(smp IN_LIST farside_flavours)
+  if(any IN_LIST farside_flavours)
+    farside_consumer(consumer.any COMPILER "${CMAKE_CXX_COMPILER}" BACKEND any)
+  endif()
   farside_consumer(consumer.subproject COMPILER "${CMAKE_CXX_COMPILER}" BACKEND smp
                    OPTIONS "-DCONSUMER_SUBPROJECT=${PROJECT_SOURCE_DIR}")
 endif()

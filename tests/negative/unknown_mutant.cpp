@@ -1,5 +1,6 @@
 // expect: no_such_mutant
 // expect: planted_but_not_listed
+// before the library
 #define FARSIDE_MUTANTS "../../../tests/mutants/mutants.hpp"  // seen from detail/mutants.hpp
 #ifdef CONTROL
 #define FARSIDE_MUTANT_CHOSEN none

@@ -32,18 +32,20 @@ inline std::string short_number(double n) {
 }
 
 /// The back end of this job, by name.
-inline const char* backend_name() {
-  if constexpr (requires(const transport& link) { link.carried_by(); })
-    return here().link.carried_by();
+template <class Link>
+const char* backend_name(const Link& link) {
+  if constexpr (requires { link.carried_by(); })
+    return link.carried_by();
   else
-    return transport::name;
+    return Link::name;
 }
 
 inline void print_report(const job_statistics& job) {
   auto n = job.ranks.size();
   operation_totals all = sum_of(job);
   std::FILE* out = stderr;
-  std::fprintf(out, "\nwhere communication went (%zu ranks, back end %s)\n", n, backend_name());
+  std::fprintf(out, "\nwhere communication went (%zu ranks, back end %s)\n", n,
+               backend_name(here().link));
   std::fprintf(out, "  %-11s %12s %12s %12s %12s\n", "operation", "count", "bytes", "ns each",
                "ms a rank");
   for (std::size_t k = 0; k < operation_kinds; ++k) {
@@ -82,8 +84,8 @@ inline void write_report(const job_statistics& job, const std::string& path) {
                  path.c_str(), std::strerror(errno));
     return;
   }
-  std::fprintf(out, "{\"backend\": \"%s\", \"ranks\": %zu, \"per_rank\": [", backend_name(),
-               job.ranks.size());
+  std::fprintf(out, "{\"backend\": \"%s\", \"ranks\": %zu, \"per_rank\": [",
+               backend_name(here().link), job.ranks.size());
   for (std::size_t r = 0; r < job.ranks.size(); ++r) {
     std::fprintf(out, "%s\n  {\"rank\": %zu", r == 0 ? "" : ",", r);
     for (std::size_t k = 0; k < operation_kinds; ++k) {
