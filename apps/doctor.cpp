@@ -65,6 +65,13 @@ int doctor_command(const arguments& words) {
   judge(usable.openmpi, "mpi, Open MPI", "usable", "apt-get install libopenmpi-dev openmpi-bin");
   judge(usable.mpich, "mpi, MPICH", "usable", "apt-get install libmpich-dev mpich");
   judge(usable.shmem, "shmem", "usable", "apt-get install libopenmpi-dev openmpi-bin");
+  std::string carriers = "smp";
+  for (const char* name : {"openmpi", "mpich", "shmem", "sim"})
+    if (!find_companion("farside_" + std::string(name) + ".so").empty())
+      carriers += std::string(", ") + name;
+  bool others = carriers != "smp";
+  found.add(others ? health::ok : health::missing, "any", "carried by " + carriers,
+            others ? "" : "build farside where other back ends are: the target carriers");
   std::fputs(found.text().c_str(), stdout);
   return smp ? success : failure;
 }

@@ -1,5 +1,4 @@
-// `farside sort` and the like: programs that come with farside, each built for smp and for any
-// other back end.
+// `farside sort` and the like: programs that come with farside, built for any back end, or for each.
 
 #include <algorithm>
 #include <cmath>

@@ -11,13 +11,11 @@ if(NOT ZLIB_FOUND)
                  "apt install zlib1g-dev)")
 endif()
 
-# For smp, where they are fastest, and one program for all other back ends.
-set(farside_program_flavours "")
-foreach(flavour smp any)
-  if(flavour IN_LIST farside_flavours)
-    list(APPEND farside_program_flavours ${flavour})
-  endif()
-endforeach()
+# One program for all back ends, where there are several: on smp it takes the same time as one for smp alone.
+set(farside_program_flavours any)
+if(NOT any IN_LIST farside_flavours)
+  set(farside_program_flavours ${farside_main_flavours})
+endif()
 
 foreach(flavour IN LISTS farside_program_flavours)
   foreach(part common common/genome)

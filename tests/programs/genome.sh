@@ -39,6 +39,6 @@ have() {
 other_backends() {
   local backend
   for backend in openmpi mpich shmem; do
-    [ -x "$(dirname "$farside")/${1}_$backend" ] && echo $backend
+    [ -e "$(dirname "$farside")/farside_$backend.so" ] && [ -x "$(dirname "$farside")/${1}_any" ] && echo $backend
   done
 }

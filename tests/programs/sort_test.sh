@@ -159,7 +159,7 @@ run "$farside" sort -n 4 --isx --keys 0 --runs 1; check "ISx of nothing" 0 "^ver
 
 # --- other back ends --------------------------------------------------------------------------------
 for backend in openmpi mpich shmem; do
-  [ -x "$(dirname "$farside")/sort_$backend" ] || continue
+  [ -e "$(dirname "$farside")/farside_$backend.so" ] && [ -x "$(dirname "$farside")/sort_any" ] || continue
   for n in 2 3; do
     run "$farside" sort -n $n --backend $backend "${form[@]}" records -o out; check "$backend: records" 0
     same "$backend: the same bytes" out records.sorted
