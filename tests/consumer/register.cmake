@@ -15,13 +15,18 @@ set_tests_properties(consumer.install PROPERTIES FIXTURES_SETUP stage)
 # Tests: <test>.build and <test>.run.
 function(farside_consumer test)
   cmake_parse_arguments(arg "" "COMPILER;BACKEND" "OPTIONS" ${ARGN})
+  # Some warnings come with optimisation only: the first compiler sees the two most used back ends with it.
+  set(type "")
+  if(test MATCHES "^consumer\\.(smp|openmpi)\\." AND arg_COMPILER STREQUAL CMAKE_CXX_COMPILER)
+    set(type RelWithDebInfo)
+  endif()
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${test}")
   add_test(NAME ${test}.build
            COMMAND "${CMAKE_CTEST_COMMAND}"
                    --build-and-test "${CMAKE_CURRENT_SOURCE_DIR}/consumer" "${folder}"
                    --build-generator Ninja --build-makeprogram "${CMAKE_MAKE_PROGRAM}"
                    --build-options --fresh "-DCMAKE_PREFIX_PATH=${stage}"
-                   "-DCMAKE_CXX_COMPILER=${arg_COMPILER}" -DCMAKE_BUILD_TYPE=RelWithDebInfo
+                   "-DCMAKE_CXX_COMPILER=${arg_COMPILER}" -DCMAKE_BUILD_TYPE=${type}
                    "-DCMAKE_CXX_COMPILER_LAUNCHER=${CCACHE_PROGRAM}"
                    -DCONSUMER_BACKEND=${arg_BACKEND} ${arg_OPTIONS})
   add_test(NAME ${test}.run
