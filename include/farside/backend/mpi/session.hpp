@@ -10,7 +10,9 @@
 #include <farside/detail/shared_memory.hpp>
 
 #include <mpi.h>
+#include <poll.h>
 #include <sched.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -119,6 +121,21 @@ inline std::string library_setting(const char* name) {
   }
   MPI_T_finalize();
   return value;
+}
+
+/// For who ends without MPI_Finalize. The daemon of MPICH's mpiexec takes a connection that closes
+/// for a crash, kills the other processes of its host, and mpiexec prints BAD TERMINATION. This is
+/// what MPI_Finalize would tell it (a line of PMI version 1, which MPICH before 4.1 speaks), after
+/// which it expects nothing more. Without such a daemon there is no PMI_FD, and nothing to do.
+inline void take_leave_of_mpiexec() {
+  auto fd = integer_setting("PMI_FD", 0, 1 << 20);
+  if (!fd) return;
+  constexpr std::string_view leave = "cmd=finalize\n";
+  if (send(static_cast<int>(*fd), leave.data(), leave.size(), MSG_NOSIGNAL) <= 0) return;
+  // The answer says that the daemon has read it, before it can see the connection close.
+  pollfd answer{static_cast<int>(*fd), POLLIN, 0};
+  constexpr int patience_ms = 2000;
+  poll(&answer, 1, patience_ms);
 }
 
 /// A process of this node. The start time tells it from a later one with the same number.
@@ -509,13 +526,17 @@ void session::gather_to_finish(Look&& look) {
 /// with Open MPI 4.1, disconnecting both hangs, and disconnecting none ends in SIGPIPE.
 ///
 /// MPICH before 4.1 hangs in MPI_Finalize in about every third run over TCP. All is over by then:
-/// the processes can go without it. A program that has initialised MPI itself has to look after
-/// that.
+/// the processes can go without it, and only tell mpiexec so. A program that has initialised MPI
+/// itself has to look after that.
 inline void session::finish() {
   if (comm_ != whole_) MPI_Comm_free(&comm_);
   MPI_Comm_free(&whole_);
   if (spawners_ != MPI_COMM_NULL) MPI_Comm_disconnect(&spawners_);
-  if (owns_mpi_ && !finalize_may_hang()) MPI_Finalize();
+  if (!owns_mpi_) return;
+  if (finalize_may_hang())
+    take_leave_of_mpiexec();
+  else
+    MPI_Finalize();
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend
