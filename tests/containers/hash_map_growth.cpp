@@ -54,8 +54,8 @@ void under_fire(int keys) {
   far::barrier();
 }
 
-/// A file name that all ranks of the job share, and nobody else. The folder is what rank 0 takes for
-/// temporary files: other hosts may have another one.
+/// A file name that all ranks of the job share, and nobody else. The folder is what rank 0 takes
+/// for temporary files: other hosts may have another one.
 std::string scratch(const char* name) {
   std::string file = "farside_" + std::to_string(getpid()) + "_" + name;
   return far::broadcast((std::filesystem::temp_directory_path() / file).string(), 0);
