@@ -54,11 +54,11 @@ void under_fire(int keys) {
   far::barrier();
 }
 
-/// A file name that all ranks of the job share, and nobody else.
+/// A file name that all ranks of the job share, and nobody else. The folder is what rank 0 takes
+/// for temporary files: other hosts may have another one.
 std::string scratch(const char* name) {
-  auto folder = std::filesystem::temp_directory_path();
-  auto number = far::broadcast(static_cast<long>(getpid()), 0);
-  return (folder / ("farside_" + std::to_string(number) + "_" + name)).string();
+  std::string file = "farside_" + std::to_string(getpid()) + "_" + name;
+  return far::broadcast((std::filesystem::temp_directory_path() / file).string(), 0);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ programs=$(realpath "$2")
 export FARSIDE FARSIDE_SEGMENT=32M FARSIDE_RIG=test-$$
 hosts=$(realpath "$(dirname "$0")/../../scripts/hosts")
 . "$(dirname "$0")/../launcher/checks.sh"
+. "$(dirname "$0")/possible.sh"
 unset FARSIDE_THREADS FARSIDE_STATS FARSIDE_BOARD
 limit=120
 tag=tag-$$-of-this-test
@@ -62,11 +63,8 @@ skip() {
   echo "hosts: skipped, $1"
   exit 77
 }
-[ "$(id -u)" = 0 ] || skip "only root can make network namespaces"
-timeout 10 unshare --net --uts --ipc --mount --pid --fork true 2>/dev/null ||
-  skip "this kernel, or this container, does not let root make namespaces"
-timeout 10 unshare --net ip link add type veth 2>/dev/null || skip "this kernel has no veth devices"
-timeout 10 unshare --net ip link add type bridge 2>/dev/null || skip "this kernel has no bridges"
+missing=$(why_no_hosts)
+[ -z "$missing" ] || skip "$missing"
 [ "${#flavours[@]}" -gt 0 ] || skip "there is no program for MPI or OpenSHMEM"
 
 # What the machine has, and what of it is ours. All namespaces hang on processes.

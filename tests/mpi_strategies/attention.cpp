@@ -5,13 +5,20 @@
 //   attention served      the worst took a small part of the computation (progress_thread,
 //                         progress_rank, spawned, and wherever memory is shared)
 //   attention neglected   one took as long as what was left of the computation (two_sided)
+//   attention idle        something else, for the figures in docs/strategies.md: all ranks sleep
+//   for
+//                         ten seconds; prints what their processes, and who serves them, took of
+//                         the CPU meanwhile
 //
 // Ratios, not times: on two cores with others at work a message may take milliseconds.
 #include <farside/farside.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -63,6 +70,37 @@ int attention(const std::string& expected) {
   return good ? 0 : 1;
 }
 
+/// Nanoseconds on the CPU of all threads of all processes on this host that run this program.
+std::uint64_t time_on_cpu() {
+  namespace fs = std::filesystem;
+  std::error_code none;  // processes come and go, and some are not ours to look at
+  fs::path program = fs::read_symlink("/proc/self/exe", none);
+  std::uint64_t sum = 0;
+  for (const auto& process : fs::directory_iterator("/proc", none)) {
+    if (fs::read_symlink(process.path() / "exe", none) != program) continue;
+    for (const auto& thread : fs::directory_iterator(process.path() / "task", none)) {
+      std::uint64_t time = 0;
+      std::ifstream(thread.path() / "schedstat") >> time;
+      sum += time;
+    }
+  }
+  return sum;
+}
+
+int idle() {
+  constexpr int length = 10;
+  far::barrier();
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // what the barrier began has ended
+  std::uint64_t before = time_on_cpu();
+  std::this_thread::sleep_for(std::chrono::seconds(length));
+  std::uint64_t after = time_on_cpu();
+  if (far::rank() == 0)
+    std::printf("attention idle: all processes of this host took %.0f ms of the CPU in %d s\n",
+                1e-6 * static_cast<double>(after - before), length);
+  far::barrier();
+  return 0;
+}
+
 }  // namespace
 
 /// The argument says what must be so: served or neglected.
@@ -72,6 +110,7 @@ int main(int argc, char** argv) {
       std::printf("attention: needs two ranks\n");
       return 1;
     }
-    return attention(count > 1 ? words[1] : "");
+    std::string what = count > 1 ? words[1] : "";
+    return what == "idle" ? idle() : attention(what);
   });
 }

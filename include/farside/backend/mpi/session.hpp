@@ -10,16 +10,20 @@
 #include <farside/detail/shared_memory.hpp>
 
 #include <mpi.h>
+#include <poll.h>
 #include <sched.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
@@ -94,6 +98,23 @@ inline void avoid_osc_rdma() {
     setenv("OMPI_MCA_osc", (value + ",rdma").c_str(), 1);
 }
 
+/// Whether this node has a network that reads and writes memory by itself: Linux lists InfiniBand,
+/// RoCE, Omni-Path and EFA in one folder.
+inline bool has_rdma() {
+  std::error_code ignored;
+  return std::filesystem::directory_iterator("/sys/class/infiniband", ignored) !=
+         std::filesystem::directory_iterator();
+}
+
+/// Before MPI_Init, for windows on nodes without RDMA: `osc pt2pt` of Open MPI 4 before `osc ucx`.
+/// For an atomic ucx locks its target by a compare-and-swap through the network, again and again
+/// until it succeeds, and unlocks it by another one; pt2pt sends one message, which the target
+/// answers. pt2pt refuses several threads, so ucx stays for these, and for who names it.
+inline void prefer_osc_pt2pt() {
+  if constexpr (FARSIDE_MPI_AVOIDS_OSC_RDMA)
+    if (!has_rdma()) setenv("OMPI_MCA_osc_ucx_priority", "1", 0);
+}
+
 /// Before MPI_Init, for strategies by messages: with more ranks than cores Open MPI yields in every
 /// MPI_Test that finds nothing. On Linux 6.18 a yield gives away a time slice, so that with 3 ranks
 /// on 2 cores an answer took 3 ms instead of some microseconds. Our waits nap by themselves, later,
@@ -119,6 +140,21 @@ inline std::string library_setting(const char* name) {
   }
   MPI_T_finalize();
   return value;
+}
+
+/// For who ends without MPI_Finalize. The daemon of MPICH's mpiexec takes a connection that closes
+/// for a crash, kills the other processes of its host, and mpiexec prints BAD TERMINATION. This is
+/// what MPI_Finalize would tell it (a line of PMI version 1, which MPICH before 4.1 speaks), after
+/// which it expects nothing more. Without such a daemon there is no PMI_FD, and nothing to do.
+inline void take_leave_of_mpiexec() {
+  auto fd = integer_setting("PMI_FD", 0, 1 << 20);
+  if (!fd) return;
+  constexpr std::string_view leave = "cmd=finalize\n";
+  if (send(static_cast<int>(*fd), leave.data(), leave.size(), MSG_NOSIGNAL) <= 0) return;
+  // The answer says that the daemon has read it, before it can see the connection close.
+  pollfd answer{static_cast<int>(*fd), POLLIN, 0};
+  constexpr int patience_ms = 2000;
+  poll(&answer, 1, patience_ms);
 }
 
 /// A process of this node. The start time tells it from a later one with the same number.
@@ -349,6 +385,7 @@ inline void session::start_mpi(const start_options& options) {
   int provided = MPI_THREAD_SINGLE;
   if (!mpi_is_initialized()) {
     avoid_osc_rdma();
+    if (!settings_.served() && !multiple_threads_) prefer_osc_pt2pt();
     if (settings_.served()) avoid_yields();
     MPI_Init_thread(options.argc, options.argv, wanted_level(), &provided);
     owns_mpi_ = true;
@@ -509,13 +546,17 @@ void session::gather_to_finish(Look&& look) {
 /// with Open MPI 4.1, disconnecting both hangs, and disconnecting none ends in SIGPIPE.
 ///
 /// MPICH before 4.1 hangs in MPI_Finalize in about every third run over TCP. All is over by then:
-/// the processes can go without it. A program that has initialised MPI itself has to look after
-/// that.
+/// the processes can go without it, and only tell mpiexec so. A program that has initialised MPI
+/// itself has to look after that.
 inline void session::finish() {
   if (comm_ != whole_) MPI_Comm_free(&comm_);
   MPI_Comm_free(&whole_);
   if (spawners_ != MPI_COMM_NULL) MPI_Comm_disconnect(&spawners_);
-  if (owns_mpi_ && !finalize_may_hang()) MPI_Finalize();
+  if (!owns_mpi_) return;
+  if (finalize_may_hang())
+    take_leave_of_mpiexec();
+  else
+    MPI_Finalize();
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
@@ -33,12 +34,25 @@ inline std::size_t window::default_segment(const session& mpi) const {
   return std::clamp(room / 2 / mpi.node_ranks(), least, most) / page * page;
 }
 
-inline void window::open(const session& mpi, const start_options& options) {
-  if (FARSIDE_MPI_AVOIDS_OSC_RDMA && allows_osc_rdma(library_setting("osc")))
+/// Open MPI 4: what each rank will choose is good, and the same. Collective.
+inline void check_components(const session& mpi) {
+  std::string allowed = library_setting("osc");
+  if (allows_osc_rdma(allowed))
     raise(
         "Open MPI may choose its window component 'osc rdma' in this job, and its compare-and-swap "
         "crashes. Exclude it: start the program with 'mpirun --mca osc ^rdma', or set "
         "OMPI_MCA_osc=^rdma before MPI_Init is called.");
+  bool lowered = setting("OMPI_MCA_osc_ucx_priority").has_value();  // see prefer_osc_pt2pt()
+  bool everywhere = mpi.all(lowered), nowhere = mpi.all(!lowered);
+  if (!everywhere && !nowhere && allowed.starts_with('^'))
+    raise(
+        "some nodes of this job have a network with RDMA and some have not, and Open MPI would "
+        "choose different window components there. Name one for all: 'mpirun --mca osc ucx', or "
+        "pt2pt.");
+}
+
+inline void window::open(const session& mpi, const start_options& options) {
+  if (FARSIDE_MPI_AVOIDS_OSC_RDMA) check_components(mpi);
   comm_ = mpi.comm();
   rank_ = mpi.rank();
   nprocs_ = mpi.nprocs();
