@@ -97,6 +97,9 @@ class engine : public shared_state {
     if (choice.any()) tables.without_short_ways();
   }
 
+  void counting_changed() override { tables.look_for_quick_ways(); }
+  void runtime_ended() override { tables.look_for_quick_ways(); }
+
   void before_end() override { choice.settle(c); }
 
   void before_barrier() override {
@@ -126,7 +129,7 @@ class engine : public shared_state {
   /// How many entries this rank has added, less those it has erased.
   word own_size() const {
     word sum = 0;
-    for (const counts& mine : pending_) sum += mine.taken;
+    for (rank_t m = 0; m < member_count_; ++m) sum += tables.quick()[m].taken;
     return sum - erased_;
   }
   word total_size() {
@@ -138,7 +141,7 @@ class engine : public shared_state {
   /// it by loads and stores, or if operations are counted.
   using view = directory::view;
   FARSIDE_HOT view quick(rank_t member) const {
-    return !c.counts ? tables.direct(member) : view{nullptr, 0, false};
+    return !c.counts ? tables.direct(member) : view{nullptr, 0};
   }
 
   /// Whether an operation of this kind is to be sent to the member that holds its key.
@@ -314,12 +317,28 @@ class engine : public shared_state {
     });
   }
 
+  /// What an update has done.
+  struct outcome {
+    bool created = false;
+    std::optional<V> old{};  ///< what was there, where the update asked for it
+  };
+
   enum class glance { unclear, absent, in_cell, found };
 
   /// short_ways.hpp.
   class trail;
   template <bool Quiet>
   static glance find_at_once(view t, place p, const K& key, word* raw);
+
+  /// quick_ways.hpp.
+  static constexpr bool has_quick_ways =
+      may_be_coherent && in_place && std::is_same_v<Probing, linear_probing>;
+  struct spot;
+  template <bool Quiet>
+  static std::optional<V> find_quickly(const quick_tables& in, handed<K> key, bool& clear);
+  template <class Update>
+  static bool update_quickly(const quick_tables& in, handed<K> key, const Update& with,
+                             outcome& done, engine* counts);
 
   /// The short way for many keys at once: those of `n` that can be found that way are, in any
   /// order, and `missed(i)` is called for the others. bulk.hpp.
@@ -340,11 +359,6 @@ class engine : public shared_state {
   }
 
   // --- changing --------------------------------------------------------------------------------
-
-  struct outcome {
-    bool created = false;
-    std::optional<V> old{};  ///< what was there, where the update asked for it
-  };
 
   /// asking.hpp.
   template <class Update>
@@ -381,9 +395,9 @@ class engine : public shared_state {
   /// short_ways.hpp.
   template <class Update>
   bool update_at_once(view t, place p, const K& key, const Update& with, outcome& done);
-  bool create_at_once(word* at, place p, const K& key, handed<V> value);
+  static bool create_at_once(word* at, std::uint32_t fingerprint, const K& key, handed<V> value);
   template <class Update>
-  bool change_at_once(word& value, word seen, const Update& with, outcome& done);
+  static bool change_at_once(word& value, word seen, const Update& with, outcome& done);
 
   template <class Update, class Window>
   [[gnu::noinline]] outcome update_slowly(handed<K> key, handed<Update> with, promise promised,
@@ -622,24 +636,19 @@ class engine : public shared_state {
     if (step != 0) count_away(member, t);
   }
   [[gnu::noinline]] void count_away(rank_t member, table& t) {
-    counts& mine = pending_[member];
+    quick_tables::part& mine = tables.quick()[member];
     word fresh = mine.taken - mine.told;
     word batch = std::clamp<word>(t.capacity / (32 * members.size()), 1, largest_batch);
+    mine.tell_at = mine.told + batch;
     if (fresh < batch) return;
     mine.told += fresh;
+    mine.tell_at += fresh;
     word used = fetch_add(t.field(header::at_used), fresh) + fresh;
-    if (mine.dead != 0) {
-      fetch_add(t.field(header::at_dead), mine.dead);
-      mine.dead = 0;
-    }
+    if (word dead = std::exchange(pending_[member].dead, 0); dead != 0)
+      fetch_add(t.field(header::at_dead), dead);
     if (used * 10 > t.capacity * 7) grow_early(member, t, used);
   }
-  FARSIDE_HOT void count_at_home(rank_t member, bool single = false) {
-    if (single)
-      ++pending_[member].taken;
-    else
-      add(pending_[member].taken, 1);
-  }
+  FARSIDE_HOT void count_at_home(rank_t member) { add(tables.quick()[member].taken, 1); }
   void count_erased(rank_t member) {
     if (for_another(counted::erased)) return;
     add(erased_, 1);
@@ -721,13 +730,15 @@ class engine : public shared_state {
 
   void forget_counts() {
     for (counts& mine : pending_) mine = {};
+    for (rank_t m = 0; m < member_count_; ++m) {
+      quick_tables::part& mine = tables.quick()[m];
+      mine.taken = mine.told = mine.tell_at = 0;
+    }
     erased_ = 0;
     memory_.clear();
   }
 
   struct counts {
-    word taken = 0;          ///< buckets that this rank has taken
-    word told = 0;           ///< of those, how many the table has been told of
     word dead = 0;           ///< erased, less revived, since it was told
     word no_room_until = 0;  ///< growth was in vain, and is not tried before so many are used
   };
@@ -746,3 +757,5 @@ class engine : public shared_state {
 #include <farside/detail/map/changes.hpp>
 #include <farside/detail/map/growth.hpp>
 #include <farside/detail/map/short_ways.hpp>
+
+#include <farside/detail/map/quick_ways.hpp>

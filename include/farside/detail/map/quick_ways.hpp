@@ -1,0 +1,115 @@
+// engine: the shortest ways, through quick_tables. They take what is most common: linear probing, and
+// of a bucket that is the key's the one state it most often has. Whatever else there is goes another
+// way, which starts anew.
+//
+// They are short because that is what makes them fast. A CPU overlaps the misses of as many of them as
+// fit its window of instructions: half as many instructions, and twice as many finds are under way.
+#pragma once
+
+#include <farside/detail/map/short_ways.hpp>
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+/// Where a key's buckets begin, and how to know them. It ends at the end of the table, which is
+/// nobody's bucket.
+template <class K, class V, class Hash, class Probing>
+struct engine<K, V, Hash, Probing>::spot {
+  FARSIDE_HOT spot(const quick_tables& in, const K& key)
+      : spot(in, place(hash_of(key), static_cast<std::uint32_t>(in.members))) {}
+  FARSIDE_HOT spot(const quick_tables& in, place p) : member(p.member), wanted(wanted_of(p)) {
+    if (in.capacity >= place::narrow) __builtin_unreachable();
+    home = in[member].buckets + p.home(in.capacity) * bucket_words;
+  }
+
+  /// What the lower half of the head shall be.
+  FARSIDE_HOT static std::uint32_t wanted_of(place p) {
+    return p.fingerprint << 4 | static_cast<std::uint32_t>(cells ? state::cell : state::plain);
+  }
+
+  /// The home, or the bucket after it if that is another key's. The step is taken, or not, without
+  /// a branch: nobody can tell beforehand.
+  FARSIDE_HOT word* first() const {
+    word* at = home;
+    at += head(peek(at[0])).is_not(wanted) ? bucket_words : 0;
+    asm("" : "+r"(at));
+    return at;
+  }
+  FARSIDE_HOT bool is_another(word h) const { return head(h).is_not(wanted); }
+  FARSIDE_HOT bool fits(word h) const { return static_cast<std::uint32_t>(h) == wanted; }
+  FARSIDE_HOT std::uint32_t fingerprint() const { return wanted >> 4; }
+
+  rank_t member;
+  std::uint32_t wanted;
+  word* home;
+};
+
+/// The loads of find_at_once(), in the same order and for the same reasons. Not clear: nothing is
+/// known.
+template <class K, class V, class Hash, class Probing>
+template <bool Quiet>
+FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_quickly(const quick_tables& in,
+                                                                  handed<K> key, bool& clear)
+    -> std::optional<V> {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  constexpr bool ordered = !Quiet && !FARSIDE_MUTANT(map_find_unordered);
+  constexpr auto settles = ordered ? std::memory_order_seq_cst : relaxed;
+  const spot where(in, key);
+  word* at = where.first();
+  word h = peek(at[0]);
+  for (clear = true; !where.fits(h); h = peek((at += bucket_words)[0])) {
+    if (where.is_another(h)) continue;
+    clear = h == 0 && atomic(at[0]).load(settles) == 0;
+    return std::nullopt;
+  }
+  if constexpr (cells) {
+    word value = atomic(at[2]).load(settles), held[key_store::words];
+    for (std::size_t k = 0; k < key_store::words; ++k)
+      held[k] = peek(at[2 + entry::value_words + k]);
+    if (cell::simple(value) && *key_store::equals(held, key)) [[likely]]
+      return static_cast<V>(value - cell::bias);
+  } else {
+    word seal = atomic(at[1]).load(settles), body[bucket_words - 2];
+    for (std::size_t k = 0; k + 2 < bucket_words; ++k) body[k] = peek(at[2 + k]);
+    if constexpr (!Quiet) acquire_fence();
+    if (seal == h >> 32 && (Quiet || peek(at[0]) == h) &&
+        *key_store::equals(body + entry::value_words, key)) [[likely]]
+      return value_store::unpack(body);
+  }
+  clear = false;
+  return std::nullopt;
+}
+
+/// The same as update_at_once(). `counts` adds up how full tables are. False: nothing has been
+/// changed.
+template <class K, class V, class Hash, class Probing>
+template <class Update>
+FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_quickly(const quick_tables& in,
+                                                                    handed<K> key,
+                                                                    const Update& with,
+                                                                    outcome& done, engine* counts) {
+  const spot where(in, key);
+  word* at = where.first();
+  word h = peek(at[0]);
+  for (; h != 0 && !where.fits(h); h = peek((at += bucket_words)[0]))
+    if (!where.is_another(h)) return false;
+  if (h == 0) {
+    if (!create_at_once(at, where.fingerprint(), key, with.initial())) return false;
+    done.created = true;
+    quick_tables::part& mine = in[where.member];
+    if (++mine.taken >= mine.tell_at && at != where.home) [[unlikely]]
+      counts->count_away(where.member, counts->tables.of(where.member));
+    return true;
+  }
+  if constexpr (cells) {
+    word seen = atomic(at[2]).load(Update::changes ? std::memory_order_acquire
+                                                   : std::memory_order_seq_cst);
+    std::uint64_t held[key_store::words];
+    for (std::size_t k = 0; k < key_store::words; ++k)
+      held[k] = peek(at[2 + entry::value_words + k]);
+    if (cell::simple(seen) && *key_store::equals(held, key))
+      return change_at_once(at[2], seen, with, done);
+  }
+  return false;
+}
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map
