@@ -284,8 +284,8 @@ class hash_map {
   FARSIDE_HOT auto update(const K& key, const Update& by, promise with) {
     if constexpr (engine::has_quick_ways) {
       typename engine::outcome done;
-      if (const auto& tables = *quick_; tables.capacity != 0) [[likely]]
-        if (engine::update_quickly(tables, key, by, done, state_.unchecked())) [[likely]]
+      if (const auto& tables = *quick_; tables.changeable != 0) [[likely]]
+        if (engine::update_quickly(tables, key, by, done, state_)) [[likely]]
           return done;
     }
     return update_otherwise<Update>(key, by, with);

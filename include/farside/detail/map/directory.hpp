@@ -35,9 +35,15 @@ class quick_tables {
  public:
   struct part {
     word* buckets = nullptr;  ///< of a member's table
-    word taken = 0;           ///< how many buckets of it this rank has taken, by any way
-    word told = 0;            ///< of those, how many the table has been told of
-    word tell_at = 0;         ///< it is told no more before so many are taken
+    word left = 0;            ///< how many more of them this rank takes before it tells the table
+    word until = 0;           ///< how many it will have taken then
+    word told = 0;            ///< of how many it has told
+
+    word taken() const { return until - left; }  ///< by any way
+    void tell_again_at(word later) {
+      left = later - taken();
+      until = later;
+    }
   };
   struct deleter {
     void operator()(quick_tables* q) const { ::operator delete(q); }
@@ -55,10 +61,14 @@ class quick_tables {
   }
 
   FARSIDE_HOT part& operator[](rank_t member) const {
-    return reinterpret_cast<part*>(const_cast<quick_tables*>(this) + 1)[member];
+    auto* from = reinterpret_cast<std::byte*>(const_cast<quick_tables*>(this));
+    from += member * sizeof(part);
+    asm("" : "+r"(from));  // the rest of the way is part of the instruction that loads
+    return *reinterpret_cast<part*>(from + sizeof(quick_tables));
   }
 
-  word capacity = 0;  ///< of each, less than place::narrow; 0: take another way
+  word capacity = 0;   ///< of each, less than place::narrow; 0: take another way
+  word changeable = 0; ///< the same for changes
   word members = 0;
 };
 
@@ -236,14 +246,16 @@ class directory {
   /// Sees whether quick() can be used. Of one thread alone: two words cannot be read as one.
   void look_for_quick_ways() {
     if (c_.threads != thread_level::single) return;
-    quick_->capacity = 0;
+    quick_->capacity = quick_->changeable = 0;
     if (c_.ended || c_.counts.operator->() != nullptr) return;  // also while counting pauses
     for (rank_t m = 0; m < controls_.size(); ++m) {
       const table* t = now(m);
       if (t == nullptr || t->quick == nullptr || t->capacity != now(0)->capacity) return;
       (*quick_)[m].buckets = t->direct;
     }
-    if (now(0)->capacity < place::narrow) quick_->capacity = now(0)->capacity;
+    if (now(0)->capacity >= place::narrow) return;
+    quick_->capacity = now(0)->capacity;
+    if (claims_inline()) quick_->changeable = quick_->capacity;
   }
 
   /// What it knew of tables; it will ask again.
@@ -253,7 +265,7 @@ class directory {
       by_offset_[m].clear();
     }
     storage_.clear();
-    quick_->capacity = 0;
+    quick_->capacity = quick_->changeable = 0;
   }
 
   /// How many entries all members had added and not erased when they last came to a barrier; this

@@ -129,7 +129,7 @@ class engine : public shared_state {
   /// How many entries this rank has added, less those it has erased.
   word own_size() const {
     word sum = 0;
-    for (rank_t m = 0; m < member_count_; ++m) sum += tables.quick()[m].taken;
+    for (rank_t m = 0; m < member_count_; ++m) sum += tables.quick()[m].taken();
     return sum - erased_;
   }
   word total_size() {
@@ -334,11 +334,12 @@ class engine : public shared_state {
   static constexpr bool has_quick_ways =
       may_be_coherent && in_place && std::is_same_v<Probing, linear_probing>;
   struct spot;
+  static bool create_quickly(word* at, word wanted, handed<K> key, handed<V> value);
   template <bool Quiet>
   static std::optional<V> find_quickly(const quick_tables& in, handed<K> key, bool& clear);
   template <class Update>
   static bool update_quickly(const quick_tables& in, handed<K> key, const Update& with,
-                             outcome& done, engine* counts);
+                             outcome& done, const container_handle<engine>& counts);
 
   /// The short way for many keys at once: those of `n` that can be found that way are, in any
   /// order, and `missed(i)` is called for the others. bulk.hpp.
@@ -395,7 +396,7 @@ class engine : public shared_state {
   /// short_ways.hpp.
   template <class Update>
   bool update_at_once(view t, place p, const K& key, const Update& with, outcome& done);
-  static bool create_at_once(word* at, std::uint32_t fingerprint, const K& key, handed<V> value);
+  bool create_at_once(word* at, place p, const K& key, handed<V> value);
   template <class Update>
   static bool change_at_once(word& value, word seen, const Update& with, outcome& done);
 
@@ -635,20 +636,20 @@ class engine : public shared_state {
     count_at_home(member);
     if (step != 0) count_away(member, t);
   }
+  [[gnu::noinline]] void count_away(rank_t member) { count_away(member, tables.of(member)); }
   [[gnu::noinline]] void count_away(rank_t member, table& t) {
     quick_tables::part& mine = tables.quick()[member];
-    word fresh = mine.taken - mine.told;
+    word fresh = mine.taken() - mine.told;
     word batch = std::clamp<word>(t.capacity / (32 * members.size()), 1, largest_batch);
-    mine.tell_at = mine.told + batch;
+    if (fresh >= batch) mine.told += fresh;
+    mine.tell_again_at(mine.told + batch);
     if (fresh < batch) return;
-    mine.told += fresh;
-    mine.tell_at += fresh;
     word used = fetch_add(t.field(header::at_used), fresh) + fresh;
     if (word dead = std::exchange(pending_[member].dead, 0); dead != 0)
       fetch_add(t.field(header::at_dead), dead);
     if (used * 10 > t.capacity * 7) grow_early(member, t, used);
   }
-  FARSIDE_HOT void count_at_home(rank_t member) { add(tables.quick()[member].taken, 1); }
+  FARSIDE_HOT void count_at_home(rank_t member) { add(tables.quick()[member].left, ~word{0}); }
   void count_erased(rank_t member) {
     if (for_another(counted::erased)) return;
     add(erased_, 1);
@@ -732,7 +733,7 @@ class engine : public shared_state {
     for (counts& mine : pending_) mine = {};
     for (rank_t m = 0; m < member_count_; ++m) {
       quick_tables::part& mine = tables.quick()[m];
-      mine.taken = mine.told = mine.tell_at = 0;
+      mine.left = mine.until = mine.told = 0;
     }
     erased_ = 0;
     memory_.clear();

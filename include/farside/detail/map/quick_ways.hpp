@@ -14,15 +14,16 @@ namespace far::inline FARSIDE_BACKEND::detail::map {
 /// nobody's bucket.
 template <class K, class V, class Hash, class Probing>
 struct engine<K, V, Hash, Probing>::spot {
-  FARSIDE_HOT spot(const quick_tables& in, const K& key)
-      : spot(in, place(hash_of(key), static_cast<std::uint32_t>(in.members))) {}
-  FARSIDE_HOT spot(const quick_tables& in, place p) : member(p.member), wanted(wanted_of(p)) {
-    if (in.capacity >= place::narrow) __builtin_unreachable();
-    home = in[member].buckets + p.home(in.capacity) * bucket_words;
+  FARSIDE_HOT spot(const quick_tables& in, word capacity, const K& key)
+      : spot(in, capacity, place(hash_of(key), static_cast<std::uint32_t>(in.members))) {}
+  FARSIDE_HOT spot(const quick_tables& in, word capacity, place p)
+      : part(&in[p.member]), wanted(wanted_of(p)) {
+    if (capacity >= place::narrow) __builtin_unreachable();
+    home = part->buckets + p.home(capacity) * bucket_words;
   }
 
   /// What the lower half of the head shall be.
-  FARSIDE_HOT static std::uint32_t wanted_of(place p) {
+  FARSIDE_HOT static word wanted_of(place p) {
     return p.fingerprint << 4 | static_cast<std::uint32_t>(cells ? state::cell : state::plain);
   }
 
@@ -30,16 +31,15 @@ struct engine<K, V, Hash, Probing>::spot {
   /// a branch: nobody can tell beforehand.
   FARSIDE_HOT word* first() const {
     word* at = home;
-    at += head(peek(at[0])).is_not(wanted) ? bucket_words : 0;
+    at += head(peek(at[0])).is_not(static_cast<std::uint32_t>(wanted)) ? bucket_words : 0;
     asm("" : "+r"(at));
     return at;
   }
-  FARSIDE_HOT bool is_another(word h) const { return head(h).is_not(wanted); }
-  FARSIDE_HOT bool fits(word h) const { return static_cast<std::uint32_t>(h) == wanted; }
-  FARSIDE_HOT std::uint32_t fingerprint() const { return wanted >> 4; }
+  FARSIDE_HOT bool is_another(word h) const { return head(h).is_not(static_cast<std::uint32_t>(wanted)); }
+  FARSIDE_HOT bool fits(word h) const { return static_cast<std::uint32_t>(h) == static_cast<std::uint32_t>(wanted); }
 
-  rank_t member;
-  std::uint32_t wanted;
+  quick_tables::part* part;
+  word wanted;
   word* home;
 };
 
@@ -53,7 +53,7 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_quickly(const quick_ta
   constexpr auto relaxed = std::memory_order_relaxed;
   constexpr bool ordered = !Quiet && !FARSIDE_MUTANT(map_find_unordered);
   constexpr auto settles = ordered ? std::memory_order_seq_cst : relaxed;
-  const spot where(in, key);
+  const spot where(in, in.capacity, key);
   word* at = where.first();
   word h = peek(at[0]);
   for (clear = true; !where.fits(h); h = peek((at += bucket_words)[0])) {
@@ -79,6 +79,30 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_quickly(const quick_ta
   return std::nullopt;
 }
 
+/// In an empty bucket, if the value fits what most have. False: it does not, or somebody else was
+/// faster.
+template <class K, class V, class Hash, class Probing>
+FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_quickly(word* at, word wanted,
+                                                                    handed<K> key,
+                                                                    handed<V> value) {
+  std::uint64_t held[key_store::words];
+  key_store::pack(key, held);
+  const head taken(wanted | word{1} << 32);  // version 1
+  if constexpr (cells) {
+    if (!cell::fits(value) || !direct_access<entry>::template take<true>(at, taken)) return false;
+    for (std::size_t k = 0; k < key_store::words; ++k) poke(at[2 + entry::value_words + k], held[k]);
+    atomic(at[2]).store(cell::encode(value), publish_order);
+  } else {
+    std::uint64_t packed[entry::value_words];
+    value_store::pack(value, packed);
+    if (!direct_access<entry>::template take<true>(at, taken)) return false;
+    for (std::size_t k = 0; k < key_store::words; ++k) poke(at[2 + entry::value_words + k], held[k]);
+    for (std::size_t k = 0; k < entry::value_words; ++k) poke(at[2 + k], packed[k]);
+    atomic(at[1]).store(1, publish_order);
+  }
+  return true;
+}
+
 /// The same as update_at_once(). `counts` adds up how full tables are. False: nothing has been
 /// changed.
 template <class K, class V, class Hash, class Probing>
@@ -86,18 +110,19 @@ template <class Update>
 FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_quickly(const quick_tables& in,
                                                                     handed<K> key,
                                                                     const Update& with,
-                                                                    outcome& done, engine* counts) {
-  const spot where(in, key);
-  word* at = where.first();
+                                                                    outcome& done,
+ const container_handle<engine>& counts) {
+  const spot where(in, in.changeable, key);
+  quick_tables::part& mine = *where.part;
+  word *const home = where.home, *at = where.first();
   word h = peek(at[0]);
   for (; h != 0 && !where.fits(h); h = peek((at += bucket_words)[0]))
     if (!where.is_another(h)) return false;
   if (h == 0) {
-    if (!create_at_once(at, where.fingerprint(), key, with.initial())) return false;
+    if (!create_quickly(at, where.wanted, key, with.initial())) return false;
     done.created = true;
-    quick_tables::part& mine = in[where.member];
-    if (++mine.taken >= mine.tell_at && at != where.home) [[unlikely]]
-      counts->count_away(where.member, counts->tables.of(where.member));
+    if (static_cast<std::int64_t>(--mine.left) <= 0 && at != home) [[unlikely]]
+      counts.unchecked()->count_away(static_cast<rank_t>(&mine - &in[0]));
     return true;
   }
   if constexpr (cells) {

@@ -154,10 +154,10 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_at_once(view t, plac
     word* at = *on;
     word h = atomic(at[0]).load(relaxed);
     if (h == 0) {
-      if (!create_at_once(at, p.fingerprint, key, with.initial())) return false;
+      if (!create_at_once(at, p, key, with.initial())) return false;
       done.created = true;
       count_at_home(p.member);
-      if (!home) count_away(p.member, tables.of(p.member));
+      if (!home) count_away(p.member);
       return true;
     }
     if (head(h).fingerprint() == p.fingerprint) {
@@ -180,9 +180,8 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_at_once(view t, plac
 
 /// In an empty bucket. False: somebody else was faster.
 template <class K, class V, class Hash, class Probing>
-FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_at_once(word* at,
-                                                                    std::uint32_t fingerprint,
-                                                                    const K& key, handed<V> value) {
+FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_at_once(word* at, place p, const K& key,
+                                                                    handed<V> value) {
   constexpr auto relaxed = std::memory_order_relaxed;
   std::uint64_t held[key_store::words];
   key_store::pack(key, held);
@@ -192,7 +191,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_at_once(word* at,
   };
   if constexpr (cells) {
     if (cell::fits(value)) [[likely]] {
-      if (!direct_access<entry>::take(at, head(state::cell, fingerprint, 1))) return false;
+      if (!direct_access<entry>::take(at, head(state::cell, p.fingerprint, 1))) return false;
       store_key();
       atomic(at[2]).store(cell::encode(value), publish_order);
       return true;
@@ -200,7 +199,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_at_once(word* at,
   }
   std::uint64_t packed[entry::value_words];
   value_store::pack(value, packed);
-  if (!direct_access<entry>::take(at, head(state::plain, fingerprint, 1))) return false;
+  if (!direct_access<entry>::take(at, head(state::plain, p.fingerprint, 1))) return false;
   store_key();
   for (std::size_t k = 0; k < entry::value_words; ++k) atomic(at[2 + k]).store(packed[k], relaxed);
   atomic(at[1]).store(1, publish_order);
