@@ -138,7 +138,9 @@ struct cell {
     return static_cast<V>((w & low) - bias);
   }
   /// It has come, no flag is set, and its value fits: it is w - bias.
-  static constexpr bool simple(word w) { return (w - static_cast<word>(limit)) >> 60 == 0; }
+  static constexpr bool simple(word w) { return unlike_simple(w) == 0; }
+  /// Zero if it is so.
+  static constexpr word unlike_simple(word w) { return (w - static_cast<word>(limit)) >> 60; }
   /// Whether the value has left what a cell holds: the next table shall hold it plain.
   static constexpr bool strained(word w) {
     auto value = static_cast<std::int64_t>((w & low) - bias);

@@ -149,13 +149,16 @@ class directory {
   /// depends on its hash and on one load, which begins at once.
   struct several {
     FARSIDE_HOT view operator[](rank_t member) const {
-      if (common_capacity != 0) [[likely]] {
-        word* first = (*quick)[member].buckets;
-        if (first == nullptr || common_capacity >= place::narrow) __builtin_unreachable();
-        return {first, common_capacity};
-      }
+      if (common_capacity != 0) [[likely]]
+        return quickly(member);
       const table* t = from.now(member);
       return t != nullptr ? view{t->quick, t->capacity} : view{nullptr, 0};
+    }
+    /// If there is a common capacity.
+    FARSIDE_HOT view quickly(rank_t member) const {
+      word* first = (*quick)[member].buckets;
+      if (first == nullptr || common_capacity >= place::narrow) __builtin_unreachable();
+      return {first, common_capacity};
     }
     const directory& from;
     quick_tables* quick;

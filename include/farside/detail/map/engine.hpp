@@ -347,6 +347,18 @@ class engine : public shared_state {
       in_place && bucket_words <= 18 && std::is_same_v<Probing, linear_probing>;
   template <bool Quiet, class Missed>
   void find_together(const K* keys, std::size_t n, std::optional<V>* results, Missed missed) const;
+  struct sought {
+    word* at;
+    word wanted;  ///< what the lower half of the head shall be
+  };
+  template <class ViewOf>
+  void seek(const K* keys, std::size_t n, sought* where, ViewOf view_of) const;
+  template <bool Quiet, class Missed>
+  static void take_cells(sought* where, const K* keys, std::size_t n, std::optional<V>* results,
+                         Missed missed);
+  template <bool Quiet, class Missed>
+  static void take_bodies(sought* where, const K* keys, std::size_t n, std::optional<V>* results,
+                          Missed missed);
 
   /// Calls `work` with the access that fits.
   template <class Work>

@@ -22,6 +22,8 @@ struct engine<K, V, Hash, Probing>::spot {
     home = part->buckets + p.home(capacity) * bucket_words;
   }
 
+  FARSIDE_HOT spot(word* at, word wants) : wanted(wants), home(at) {}
+
   /// What the lower half of the head shall be.
   FARSIDE_HOT static word wanted_of(place p) {
     return p.fingerprint << 4 | static_cast<std::uint32_t>(cells ? state::cell : state::plain);
@@ -38,7 +40,7 @@ struct engine<K, V, Hash, Probing>::spot {
   FARSIDE_HOT bool is_another(word h) const { return head(h).is_not(static_cast<std::uint32_t>(wanted)); }
   FARSIDE_HOT bool fits(word h) const { return static_cast<std::uint32_t>(h) == static_cast<std::uint32_t>(wanted); }
 
-  quick_tables::part* part;
+  quick_tables::part* part = nullptr;
   word wanted;
   word* home;
 };

@@ -97,7 +97,7 @@ inline void full_fence() {
 
 /// `at`, for loads that come after the one that gave `seen`: an address that depends on it. What a
 /// CPU of ours does not promise for that a fence does, and costs nothing where loads are in order.
-inline word* loaded_after(word* at, [[maybe_unused]] word seen) {
+inline const word* loaded_after(const word* at, [[maybe_unused]] word seen) {
 #if defined(__aarch64__)
   word zero;
   asm volatile("eor %0, %1, %1" : "=r"(zero) : "r"(seen));
