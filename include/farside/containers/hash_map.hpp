@@ -285,7 +285,9 @@ class hash_map {
     if constexpr (engine::has_quick_ways) {
       typename engine::outcome done;
       if (const auto& tables = *quick_; tables.changeable != 0) [[likely]]
-        if (engine::update_quickly(tables, key, by, done, state_)) [[likely]]
+        if (engine::update_quickly(tables, {tables, tables.changeable, key}, key, by, done,
+                                   [this](rank_t of) { state_.unchecked()->count_away(of); }))
+            [[likely]]
           return done;
     }
     return update_otherwise<Update>(key, by, with);

@@ -58,7 +58,8 @@ void with_windows(Engine& e, std::size_t n, promise with, KeyOf key_of, Finish f
 /// In steps, each for all of the keys, so that one fence serves them all:
 ///
 ///   where    the home buckets, on their way to the cache
-///   cells    value and key of the home or the bucket after it, without a branch: if it is not there,
+///   cells    value and key of the home or the bucket after it, without a branch: if it is not
+///   there,
 ///            it is put on a list, and looked for again in the buckets that follow
 ///
 ///   where    the same
@@ -118,7 +119,8 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(sought* where, c
   auto load = [](const word* at, word& value, word* held) {
     value = peek(at[2]);
     if constexpr (!Quiet) at = loaded_after(at, value);
-    for (std::size_t k = 0; k < key_store::words; ++k) held[k] = peek(at[2 + entry::value_words + k]);
+    for (std::size_t k = 0; k < key_store::words; ++k)
+      held[k] = peek(at[2 + entry::value_words + k]);
   };
   word value, held[key_store::words];
   std::uint32_t left[in_flight_together];
@@ -201,6 +203,14 @@ std::size_t insert_many(Engine& e, std::span<const Pair> pairs, promise with) {
     std::vector<std::size_t> left;
     for (std::size_t begin = 0; begin < pairs.size(); begin += in_flight_together) {
       auto batch = pairs.subspan(begin, std::min(in_flight_together, pairs.size() - begin));
+      if constexpr (Engine::has_quick_ways) {
+        if (e.tables.quick().changeable != 0) {
+          left.clear();
+          created += e.insert_quickly(batch, left);
+          for (std::size_t i : left) one_by_one(batch[i], e.place_of(batch[i].first));
+          continue;
+        }
+      }
       if (e.tables.of(0).direct != nullptr || includes(with, promise::local)) {
         std::vector<place> places;
         places.reserve(batch.size());
@@ -219,6 +229,29 @@ std::size_t insert_many(Engine& e, std::span<const Pair> pairs, promise with) {
     }
   } else {
     for (const Pair& pair : pairs) one_by_one(pair, e.place_of(pair.first));
+  }
+  return created;
+}
+
+/// Homes come to the cache together. A table that begins to move meanwhile says so in its buckets.
+template <class K, class V, class Hash, class Probing>
+template <class Pair>
+[[gnu::noinline]] std::size_t engine<K, V, Hash, Probing>::insert_quickly(
+    std::span<const Pair> batch, std::vector<std::size_t>& left) {
+  const quick_tables& in = tables.quick();
+  spot where[in_flight_together];
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    where[i] = spot(in, in.changeable, batch[i].first);
+    __builtin_prefetch(where[i].home, 1);
+  }
+  std::size_t created = 0;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto& [key, value] = batch[i];
+    outcome done;
+    if (!update_quickly(in, where[i], key, keep<V>{value}, done,
+                        [this](rank_t member) { count_away(member); })) [[unlikely]]
+      left.push_back(i);
+    created += done.created;
   }
   return created;
 }

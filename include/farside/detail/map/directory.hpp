@@ -67,13 +67,13 @@ class quick_tables {
     return *reinterpret_cast<part*>(from + sizeof(quick_tables));
   }
 
-  word capacity = 0;   ///< of each, less than place::narrow; 0: take another way
-  word changeable = 0; ///< the same for changes
+  word capacity = 0;    ///< of each, less than place::narrow; 0: take another way
+  word changeable = 0;  ///< the same for changes
   word members = 0;
 };
 
-/// How a map names its own. Who has none any more has none that could be used: the way that is taken
-/// then says why.
+/// How a map names its own. Who has none any more has none that could be used: the way that is
+/// taken then says why.
 class quick_handle {
  public:
   quick_handle() = default;

@@ -337,9 +337,9 @@ class engine : public shared_state {
   static bool create_quickly(word* at, word wanted, handed<K> key, handed<V> value);
   template <bool Quiet>
   static std::optional<V> find_quickly(const quick_tables& in, handed<K> key, bool& clear);
-  template <class Update>
-  static bool update_quickly(const quick_tables& in, handed<K> key, const Update& with,
-                             outcome& done, const container_handle<engine>& counts);
+  template <class Update, class Tell>
+  static bool update_quickly(const quick_tables& in, const spot& where, handed<K> key,
+                             const Update& with, outcome& done, Tell tell);
 
   /// The short way for many keys at once: those of `n` that can be found that way are, in any
   /// order, and `missed(i)` is called for the others. bulk.hpp.
@@ -456,6 +456,15 @@ class engine : public shared_state {
       have = nullptr;
     }
   }
+
+  /// Inserts some together by the quick way. `left`: those that must go another way. Returns how
+  /// many were new.
+  template <class Pair>
+  std::size_t insert_quickly(std::span<const Pair> batch, std::vector<std::size_t>& left);
+
+  /// An entry has come to a bucket that is not its home, and it is time to look how full the table
+  /// is.
+  [[gnu::noinline]] void count_away(rank_t member) { count_away(member, tables.of(member)); }
 
   /// Claims the home buckets of some new keys together. `left`: those whose home was not empty.
   template <class Pair>
@@ -648,7 +657,6 @@ class engine : public shared_state {
     count_at_home(member);
     if (step != 0) count_away(member, t);
   }
-  [[gnu::noinline]] void count_away(rank_t member) { count_away(member, tables.of(member)); }
   [[gnu::noinline]] void count_away(rank_t member, table& t) {
     quick_tables::part& mine = tables.quick()[member];
     word fresh = mine.taken() - mine.told;

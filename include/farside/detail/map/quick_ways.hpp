@@ -1,9 +1,10 @@
-// engine: the shortest ways, through quick_tables. They take what is most common: linear probing, and
-// of a bucket that is the key's the one state it most often has. Whatever else there is goes another
-// way, which starts anew.
+// engine: the shortest ways, through quick_tables. They take what is most common: linear probing,
+// and of a bucket that is the key's the one state it most often has. Whatever else there is goes
+// another way, which starts anew.
 //
-// They are short because that is what makes them fast. A CPU overlaps the misses of as many of them as
-// fit its window of instructions: half as many instructions, and twice as many finds are under way.
+// They are short because that is what makes them fast. A CPU overlaps the misses of as many of them
+// as fit its window of instructions: half as many instructions, and twice as many finds are under
+// way.
 #pragma once
 
 #include <farside/detail/map/short_ways.hpp>
@@ -23,6 +24,7 @@ struct engine<K, V, Hash, Probing>::spot {
   }
 
   FARSIDE_HOT spot(word* at, word wants) : wanted(wants), home(at) {}
+  spot() = default;
 
   /// What the lower half of the head shall be.
   FARSIDE_HOT static word wanted_of(place p) {
@@ -37,12 +39,16 @@ struct engine<K, V, Hash, Probing>::spot {
     asm("" : "+r"(at));
     return at;
   }
-  FARSIDE_HOT bool is_another(word h) const { return head(h).is_not(static_cast<std::uint32_t>(wanted)); }
-  FARSIDE_HOT bool fits(word h) const { return static_cast<std::uint32_t>(h) == static_cast<std::uint32_t>(wanted); }
+  FARSIDE_HOT bool is_another(word h) const {
+    return head(h).is_not(static_cast<std::uint32_t>(wanted));
+  }
+  FARSIDE_HOT bool fits(word h) const {
+    return static_cast<std::uint32_t>(h) == static_cast<std::uint32_t>(wanted);
+  }
 
   quick_tables::part* part = nullptr;
-  word wanted;
-  word* home;
+  word wanted = 0;
+  word* home = nullptr;
 };
 
 /// The loads of find_at_once(), in the same order and for the same reasons. Not clear: nothing is
@@ -92,29 +98,30 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_quickly(word* at, wo
   const head taken(wanted | word{1} << 32);  // version 1
   if constexpr (cells) {
     if (!cell::fits(value) || !direct_access<entry>::template take<true>(at, taken)) return false;
-    for (std::size_t k = 0; k < key_store::words; ++k) poke(at[2 + entry::value_words + k], held[k]);
+    for (std::size_t k = 0; k < key_store::words; ++k)
+      poke(at[2 + entry::value_words + k], held[k]);
     atomic(at[2]).store(cell::encode(value), publish_order);
   } else {
     std::uint64_t packed[entry::value_words];
     value_store::pack(value, packed);
     if (!direct_access<entry>::template take<true>(at, taken)) return false;
-    for (std::size_t k = 0; k < key_store::words; ++k) poke(at[2 + entry::value_words + k], held[k]);
+    for (std::size_t k = 0; k < key_store::words; ++k)
+      poke(at[2 + entry::value_words + k], held[k]);
     for (std::size_t k = 0; k < entry::value_words; ++k) poke(at[2 + k], packed[k]);
     atomic(at[1]).store(1, publish_order);
   }
   return true;
 }
 
-/// The same as update_at_once(). `counts` adds up how full tables are. False: nothing has been
-/// changed.
+/// The same as update_at_once(). `tell(member)` adds up how full a table is. False: nothing has
+/// been changed.
 template <class K, class V, class Hash, class Probing>
-template <class Update>
+template <class Update, class Tell>
 FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_quickly(const quick_tables& in,
+                                                                    const spot& where,
                                                                     handed<K> key,
                                                                     const Update& with,
-                                                                    outcome& done,
- const container_handle<engine>& counts) {
-  const spot where(in, in.changeable, key);
+                                                                    outcome& done, Tell tell) {
   quick_tables::part& mine = *where.part;
   word *const home = where.home, *at = where.first();
   word h = peek(at[0]);
@@ -124,12 +131,12 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_quickly(const quick_
     if (!create_quickly(at, where.wanted, key, with.initial())) return false;
     done.created = true;
     if (static_cast<std::int64_t>(--mine.left) <= 0 && at != home) [[unlikely]]
-      counts.unchecked()->count_away(static_cast<rank_t>(&mine - &in[0]));
+      tell(static_cast<rank_t>(&mine - &in[0]));
     return true;
   }
   if constexpr (cells) {
-    word seen = atomic(at[2]).load(Update::changes ? std::memory_order_acquire
-                                                   : std::memory_order_seq_cst);
+    word seen =
+        atomic(at[2]).load(Update::changes ? std::memory_order_acquire : std::memory_order_seq_cst);
     std::uint64_t held[key_store::words];
     for (std::size_t k = 0; k < key_store::words; ++k)
       held[k] = peek(at[2 + entry::value_words + k]);
