@@ -119,6 +119,7 @@ class directory {
 
   /// Between two synchronisations: each member frees its own.
   void release() {
+    quick_->capacity = quick_->changeable = 0;
     collect();
     word at = atomic_load(field(of_.members.rank(), 0));
     while (at != 0) {
