@@ -662,7 +662,7 @@ class engine : public shared_state {
     word fresh = mine.taken() - mine.told;
     word batch = std::clamp<word>(t.capacity / (32 * members.size()), 1, largest_batch);
     if (fresh >= batch) mine.told += fresh;
-    mine.tell_again_at(mine.told + batch);
+    if (c.threads == thread_level::single) mine.tell_again_at(mine.told + batch);  // for quick ways
     if (fresh < batch) return;
     word used = fetch_add(t.field(header::at_used), fresh) + fresh;
     if (word dead = std::exchange(pending_[member].dead, 0); dead != 0)
