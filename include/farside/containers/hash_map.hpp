@@ -64,6 +64,7 @@ class hash_map {
     team over = with.over ? with.over : world();
     state_ = detail::container_handle<engine>(
         new engine(with, engine::capacity_for(expected, over.size())));
+    quick_ = detail::map::quick_handle(state_->tables.quick());
   }
 
   // --- one key -----------------------------------------------------------------------------------
@@ -72,22 +73,32 @@ class hash_map {
   /// added. A + W and 2 waits if the key's home bucket is free, else one more A and R. One-sided;
   /// complete on return, here and there.
   FARSIDE_HOT bool insert(const K& key, const V& value, promise with = promise::everything) {
-    engine& e = enter(promise::insert, "insert", key, with);
-    return e.update(key, e.place_of(key), detail::map::keep<V>{value}, with).created;
+    check(promise::insert, "insert", key, with);
+    return update(key, detail::map::keep<V>{value}, with).created;
   }
 
   /// Adds an entry, or replaces its value. Returns whether it was added. R + A + W, 3 waits; R + A
   /// and 2 waits if V is an integer and the key is there.
   bool insert_or_assign(const K& key, const V& value, promise with = promise::everything) {
-    engine& e = enter(promise::modify, "insert_or_assign", key, with);
-    return e.update(key, e.place_of(key), detail::map::replace<V>{value}, with).created;
+    check(promise::modify, "insert_or_assign", key, with);
+    return update(key, detail::map::replace<V>{value}, with).created;
   }
 
   /// The value of a key, if it has one. R, 1 wait, whatever runs at the same time; one R more for
   /// keys or values of variable length.
   FARSIDE_HOT std::optional<V> find(const K& key, promise with = promise::everything) const {
-    engine& e = enter(promise::find, "find", key, with);
-    return e.find(key, e.place_of(key), with);
+    check(promise::find, "find", key, with);
+    if constexpr (engine::has_quick_ways) {
+      if (const auto& tables = *quick_; tables.capacity != 0) [[likely]] {
+        bool clear;
+        auto found = includes(promise::find | promise::local, with)
+                         ? engine::template find_quickly<true>(tables, key, clear)
+                         : engine::template find_quickly<false>(tables, key, clear);
+        if (clear) [[likely]]
+          return found;
+      }
+    }
+    return find_otherwise(key, with);
   }
   FARSIDE_HOT bool contains(const K& key, promise with = promise::everything) const {
     return find(key, with).has_value();
@@ -106,8 +117,8 @@ class hash_map {
   template <class Op = std::plus<>>
   FARSIDE_HOT std::optional<V> accumulate(const K& key, const V& value, Op op = {},
                                           promise with = promise::everything) {
-    engine& e = enter(promise::modify, "accumulate", key, with);
-    return e.update(key, e.place_of(key), detail::map::combine<V, Op>{value, op}, with).old;
+    check(promise::modify, "accumulate", key, with);
+    return update(key, detail::map::combine<V, Op>{value, op}, with).old;
   }
 
   /// Calls `change(value)` on the value of a key, of V() if it has none, and stores the result, as
@@ -127,7 +138,7 @@ class hash_map {
       change(value);
       made = value;
     };
-    e.update(key, e.place_of(key), detail::map::transform<V, decltype(remember)>{remember}, with);
+    update(key, detail::map::transform<V, decltype(remember)>{remember}, with);
     return *std::move(made);
   }
 
@@ -264,6 +275,36 @@ class hash_map {
     return *state_;
   }
 
+  /// What enter() does in checked builds, before a quick way.
+  FARSIDE_HOT void check(promise kind, const char* name, const K& key, promise with) const {
+    if constexpr (FARSIDE_CHECKED) enter(kind, name, key, with);
+  }
+
+  template <class Update>
+  FARSIDE_HOT auto update(const K& key, const Update& by, promise with) {
+    if constexpr (engine::has_quick_ways) {
+      typename engine::outcome done;
+      if (const auto& tables = *quick_; tables.changeable != 0) [[likely]]
+        if (engine::update_quickly(tables, {tables, tables.changeable, key}, key, by, done,
+                                   [this](rank_t of) { state_.unchecked()->count_away(of); }))
+            [[likely]]
+          return done;
+    }
+    return update_otherwise<Update>(key, by, with);
+  }
+  /// All that quick ways are not for. Apart from them, so that nothing has to be kept for it.
+  [[gnu::noinline]] std::optional<V> find_otherwise(detail::map::handed<K> key,
+                                                    promise with) const {
+    engine& e = *state_;
+    return e.find(key, e.place_of(key), with);
+  }
+  template <class Update>
+  [[gnu::noinline]] auto update_otherwise(detail::map::handed<K> key,
+                                          detail::map::handed<Update> by, promise with) {
+    engine& e = *state_;
+    return e.update(key, e.place_of(key), by, with);
+  }
+
   template <class What, class Item, class Result, class Finish>
   auto begin(promise kind, const What& what, const Item& item, promise with, Result result,
              Finish finish) const;
@@ -271,6 +312,7 @@ class hash_map {
   auto with_window_in_flight(const K& key, promise with, Finish finish) const;
 
   detail::container_handle<engine> state_;
+  detail::map::quick_handle quick_;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND

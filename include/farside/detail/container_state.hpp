@@ -17,6 +17,10 @@ struct container_state {
   /// no member is inside an operation, and what it did before the barrier is complete.
   virtual void after_barrier() {}
 
+  /// Called when this rank has begun to count its operations, or has stopped; not where several
+  /// threads share it, as they would be in the middle of something.
+  virtual void counting_changed() {}
+
   /// Called when the runtime ends before the container: its far memory is no more.
   virtual void runtime_ended() {}
 
@@ -33,6 +37,11 @@ inline void after_barrier(context& c, team_members& t) {
   // By index: what is called may not add containers, but a thread of this rank might.
   for (std::size_t i = 0; i < c.containers.size(); ++i)
     if (c.containers[i]->barriers_of == &t) c.containers[i]->after_barrier();
+}
+
+inline void counting_changed(context& c) {
+  if (c.threads != thread_level::single) return;
+  for (std::size_t i = 0; i < c.containers.size(); ++i) c.containers[i]->counting_changed();
 }
 
 inline void end_containers(context& c) {

@@ -56,11 +56,22 @@ inline const bool cpu_has_atomics = (getauxval(AT_HWCAP) & (1UL << 8)) != 0;  //
   return std::atomic_ref<std::uint64_t>(word).compare_exchange_strong(expected, desired);
 }
 
-/// The same from zero, in any order that is asked for.
+/// Whether inline_claim<true>() works on this CPU.
+inline bool claims_inline() {
+#if defined(FARSIDE_INLINE_ATOMICS)
+  return cpu_has_atomics;
+#else
+  return true;
+#endif
+}
+
+/// The same from zero, in any order that is asked for. `Sure`: claims_inline() is known, so that
+/// there is no call beside it, and registers keep what they have.
+template <bool Sure = false>
 [[gnu::always_inline]] inline bool inline_claim(std::uint64_t& word, std::uint64_t desired,
                                                 std::memory_order order) {
 #if defined(FARSIDE_INLINE_ATOMICS)
-  if (cpu_has_atomics && order == std::memory_order_relaxed) [[likely]] {
+  if ((Sure || cpu_has_atomics) && order == std::memory_order_relaxed) [[likely]] {
     std::uint64_t seen = 0;
     asm volatile(".arch_extension lse\n\tcas %0, %2, %1"
                  : "+&r"(seen), "+Q"(word)

@@ -118,6 +118,7 @@ inline void report_statistics(context& c) {
     return c.counts.stop();
   }();
   set_current(&c);
+  counting_changed(c);
   std::string target = c.stats_target;
   if (!counts || target.empty()) return;
   job_statistics job;
@@ -144,6 +145,7 @@ inline void enable() {
     c.counts.begin(c.link.nprocs());
   }
   if (detail::current == &c) detail::set_current(&c);
+  detail::counting_changed(c);
 }
 
 /// What this rank has counted so far; all zero if nobody counts.

@@ -67,6 +67,13 @@ class head {
     unsigned differs = fingerprint() != than, taken = !never_taken();
     return (differs & taken) != 0;
   }
+  /// The same of one whose lower half shall be `wanted`: the fingerprint is compared, the state is
+  /// not. All that was ever taken has a version or a fingerprint, and is more than an 8.
+  constexpr bool is_not(std::uint32_t wanted) const {
+    unsigned differs = (static_cast<std::uint32_t>(raw_) ^ wanted) > state_and_flags,
+             taken = raw_ > 8;
+    return (differs & taken) != 0;
+  }
   constexpr std::uint32_t fingerprint() const { return static_cast<std::uint32_t>(raw_) >> 4; }
   constexpr std::uint32_t version() const { return static_cast<std::uint32_t>(raw_ >> 32); }
 
@@ -131,7 +138,9 @@ struct cell {
     return static_cast<V>((w & low) - bias);
   }
   /// It has come, no flag is set, and its value fits: it is w - bias.
-  static constexpr bool simple(word w) { return w - static_cast<word>(limit) < bias; }
+  static constexpr bool simple(word w) { return unlike_simple(w) == 0; }
+  /// Zero if it is so.
+  static constexpr word unlike_simple(word w) { return (w - static_cast<word>(limit)) >> 60; }
   /// Whether the value has left what a cell holds: the next table shall hold it plain.
   static constexpr bool strained(word w) {
     auto value = static_cast<std::int64_t>((w & low) - bias);

@@ -58,9 +58,12 @@ void with_windows(Engine& e, std::size_t n, promise with, KeyOf key_of, Finish f
 /// In steps, each for all of the keys, so that one fence serves them all:
 ///
 ///   where    the home buckets, on their way to the cache
-///   heads    of the first bucket that is the key's by its fingerprint, or empty. Cells end here:
-///   then
-///            comes the value, and the key after it
+///   cells    value and key of the home or the bucket after it, without a branch: if it is not
+///   there,
+///            it is put on a list, and looked for again in the buckets that follow
+///
+///   where    the same
+///   heads    of the first bucket that is the key's by its fingerprint, or empty
 ///   bodies   of plain buckets the seal, then key and value
 ///   results  of plain buckets the head again: has it changed since?
 ///
@@ -70,85 +73,121 @@ template <class K, class V, class Hash, class Probing>
 template <bool Quiet, class Missed>
 void engine<K, V, Hash, Probing>::find_together(const K* keys, std::size_t n,
                                                 std::optional<V>* results, Missed missed) const {
-  constexpr std::size_t most = in_flight_together, value_words = entry::value_words;
-  constexpr auto relaxed = std::memory_order_relaxed;
-  constexpr auto wanted = static_cast<std::uint32_t>(cells ? state::cell : state::plain);
-  struct {
-    word* at;
-    std::uint32_t wanted;  ///< what the lower half of the head shall be
-  } where[most];
-  struct {
-    word head;
-    word body[bucket_words - 2];
-  } copies[cells ? 1 : most];
-
+  constexpr std::size_t most = in_flight_together;
   if constexpr (!Quiet) full_fence();
-  const rank_t members = member_count_;
   [[maybe_unused]] const auto first_views = tables.views();
+  sought where[most];
   for (std::size_t begin = 0; begin < n; begin += most, keys += most, results += most) {
     std::size_t many = std::min(most, n - begin);
     // Each time: what was missed may have gone to other tables.
     const auto views = FARSIDE_MUTANT(map_views_kept) ? first_views : tables.views();
-    for (std::size_t i = 0; i < many; ++i) {
-      place p(hash_of(keys[i]), members);
-      view t = views[p.member];
-      where[i] = {t.buckets + p.home(t.capacity) * bucket_words, p.fingerprint << 4 | wanted};
-      __builtin_prefetch(where[i].at);
+    if (views.common_capacity != 0) [[likely]] {
+      seek(keys, many, where, [&](rank_t member) { return views.quickly(member); });
+    } else {
+      seek(keys, many, where, [&](rank_t member) { return views[member]; });
     }
-    for (std::size_t i = 0; i < many; ++i) {
-      const std::uint32_t wants = where[i].wanted;
-      auto elsewhere = [&](word h) { return head(h).is_another(wants >> 4); };
-      // The first step is taken, or not, without a branch: nobody can tell beforehand.
-      word *at = where[i].at, h = atomic(at[0]).load(relaxed);
-      at += elsewhere(h) ? bucket_words : 0;
-      asm("" : "+r"(at));
-      h = atomic(at[0]).load(relaxed);
-      while (elsewhere(h)) h = atomic((at += bucket_words)[0]).load(relaxed);
-
-      if constexpr (cells) {
-        word value = atomic(at[2]).load(relaxed), held[key_store::words];
-        const word* after = Quiet ? at : loaded_after(at, value);
-        for (std::size_t k = 0; k < key_store::words; ++k)
-          held[k] = std::atomic_ref<const word>(after[2 + value_words + k]).load(relaxed);
-        if (static_cast<std::uint32_t>(h) == wants && cell::simple(value) &&
-            *key_store::equals(held, keys[i])) {
-          results[i] = static_cast<V>(value - cell::bias);
-        } else if (h == 0) {
-          results[i].reset();
-        } else {
-          missed(begin + i);
-        }
-      } else {
-        where[i].at = at;
-        copies[i].head = h;
-      }
-    }
-    if constexpr (!cells) {
-      for (std::size_t i = 0; i < many; ++i) {
-        word* at = where[i].at;
-        word seal = atomic(at[1]).load(relaxed);
-        const word* after = Quiet ? at : loaded_after(at, seal);
-        for (std::size_t k = 0; k + 2 < bucket_words; ++k)
-          copies[i].body[k] = std::atomic_ref<const word>(after[2 + k]).load(relaxed);
-        if (seal != copies[i].head >> 32) where[i].wanted = 0;  // no head is that, but an empty one
-      }
-      if constexpr (!Quiet) acquire_fence();
-      for (std::size_t i = 0; i < many; ++i) {
-        word h = copies[i].head;
-        const word* body = copies[i].body;
-        if (h != 0 && static_cast<std::uint32_t>(h) == where[i].wanted &&
-            *key_store::equals(body + value_words, keys[i]) &&
-            (Quiet || atomic(where[i].at[0]).load(relaxed) == h)) {
-          results[i] = value_store::unpack(body);
-        } else if (h == 0) {
-          results[i].reset();
-        } else {
-          missed(begin + i);
-        }
-      }
-    }
+    auto not_clear = [&](std::size_t i) { missed(begin + i); };
+    if constexpr (cells)
+      take_cells<Quiet>(where, keys, many, results, not_clear);
+    else
+      take_bodies<Quiet>(where, keys, many, results, not_clear);
   }
   if constexpr (!Quiet) acquire_fence();
+}
+
+/// A function of its own, as its loop has constants that all registers are needed for.
+template <class K, class V, class Hash, class Probing>
+template <class ViewOf>
+[[gnu::noinline]] void engine<K, V, Hash, Probing>::seek(const K* keys, std::size_t n,
+                                                         sought* where, ViewOf view_of) const {
+  const rank_t members = member_count_;
+  for (std::size_t i = 0; i < n; ++i) {
+    place p(hash_of(keys[i]), members);
+    view t = view_of(p.member);
+    where[i] = {t.buckets + p.home(t.capacity) * bucket_words, spot::wanted_of(p)};
+    __builtin_prefetch(where[i].at);
+  }
+}
+
+template <class K, class V, class Hash, class Probing>
+template <bool Quiet, class Missed>
+FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(sought* where, const K* keys,
+                                                                std::size_t n,
+                                                                std::optional<V>* results,
+                                                                Missed missed) {
+  // The value of a bucket, and its key, which comes after.
+  auto load = [](const word* at, word& value, word* held) {
+    value = peek(at[2]);
+    if constexpr (!Quiet) at = loaded_after(at, value);
+    for (std::size_t k = 0; k < key_store::words; ++k)
+      held[k] = peek(at[2 + entry::value_words + k]);
+  };
+  word value, held[key_store::words];
+  std::uint32_t left[in_flight_together];
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const spot here(where[i].at, where[i].wanted);
+    word *at = here.first(), h = peek(at[0]);
+    load(at, value, held);
+    results[i] = std::optional<V>(static_cast<V>(value - cell::bias));
+    left[others] = static_cast<std::uint32_t>(i);
+    // As numbers, which need no branches.
+    word unlike = static_cast<std::uint32_t>(h ^ here.wanted) | cell::unlike_simple(value);
+    others += (unlike != 0) | !*key_store::equals(held, keys[i]);
+  }
+  for (std::size_t k = 0; k < others; ++k) {
+    const std::size_t i = left[k];
+    const spot here(where[i].at, where[i].wanted);
+    word *at = here.first(), h = peek(at[0]);
+    while (here.is_another(h)) h = peek((at += bucket_words)[0]);
+    load(at, value, held);
+    if (here.fits(h) && cell::simple(value) && *key_store::equals(held, keys[i])) {
+      results[i] = std::optional<V>(static_cast<V>(value - cell::bias));
+    } else if (h == 0) {
+      results[i].reset();
+    } else {
+      missed(i);
+    }
+  }
+}
+
+template <class K, class V, class Hash, class Probing>
+template <bool Quiet, class Missed>
+FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_bodies(sought* where, const K* keys,
+                                                                 std::size_t n,
+                                                                 std::optional<V>* results,
+                                                                 Missed missed) {
+  struct {
+    word head;
+    word body[bucket_words - 2];
+  } copies[in_flight_together];
+  for (std::size_t i = 0; i < n; ++i) {
+    const spot here(where[i].at, where[i].wanted);
+    word *at = here.first(), h = peek(at[0]);
+    while (here.is_another(h)) h = peek((at += bucket_words)[0]);
+    where[i].at = at;
+    copies[i].head = h;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const word* at = where[i].at;
+    word seal = peek(at[1]);
+    if constexpr (!Quiet) at = loaded_after(at, seal);
+    for (std::size_t k = 0; k + 2 < bucket_words; ++k) copies[i].body[k] = peek(at[2 + k]);
+    if (seal != copies[i].head >> 32) where[i].wanted = 0;  // no head is that, but an empty one
+  }
+  if constexpr (!Quiet) acquire_fence();
+  for (std::size_t i = 0; i < n; ++i) {
+    const word h = copies[i].head, *body = copies[i].body;
+    if (h != 0 && static_cast<std::uint32_t>(h) == where[i].wanted &&
+        *key_store::equals(body + entry::value_words, keys[i]) &&
+        (Quiet || peek(where[i].at[0]) == h)) {
+      results[i] = value_store::unpack(body);
+    } else if (h == 0) {
+      results[i].reset();
+    } else {
+      missed(i);
+    }
+  }
 }
 
 /// Inserts many pairs; returns how many were new. Homes are claimed together: n atomics, n puts and
@@ -164,6 +203,14 @@ std::size_t insert_many(Engine& e, std::span<const Pair> pairs, promise with) {
     std::vector<std::size_t> left;
     for (std::size_t begin = 0; begin < pairs.size(); begin += in_flight_together) {
       auto batch = pairs.subspan(begin, std::min(in_flight_together, pairs.size() - begin));
+      if constexpr (Engine::has_quick_ways) {
+        if (e.tables.quick().changeable != 0) {
+          left.clear();
+          created += e.insert_quickly(batch, left);
+          for (std::size_t i : left) one_by_one(batch[i], e.place_of(batch[i].first));
+          continue;
+        }
+      }
       if (e.tables.of(0).direct != nullptr || includes(with, promise::local)) {
         std::vector<place> places;
         places.reserve(batch.size());
@@ -182,6 +229,29 @@ std::size_t insert_many(Engine& e, std::span<const Pair> pairs, promise with) {
     }
   } else {
     for (const Pair& pair : pairs) one_by_one(pair, e.place_of(pair.first));
+  }
+  return created;
+}
+
+/// Homes come to the cache together. A table that begins to move meanwhile says so in its buckets.
+template <class K, class V, class Hash, class Probing>
+template <class Pair>
+[[gnu::noinline]] std::size_t engine<K, V, Hash, Probing>::insert_quickly(
+    std::span<const Pair> batch, std::vector<std::size_t>& left) {
+  const quick_tables& in = tables.quick();
+  spot where[in_flight_together];
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    where[i] = spot(in, in.changeable, batch[i].first);
+    __builtin_prefetch(where[i].home, 1);
+  }
+  std::size_t created = 0;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto& [key, value] = batch[i];
+    outcome done;
+    if (!update_quickly(in, where[i], key, keep<V>{value}, done,
+                        [this](rank_t member) { count_away(member); })) [[unlikely]]
+      left.push_back(i);
+    created += done.created;
   }
   return created;
 }

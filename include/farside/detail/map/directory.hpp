@@ -18,12 +18,76 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <new>
+#include <utility>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
 struct control {
   word current = 0, notices = 0, size = 0, spare = 0;
+};
+
+/// What the shortest ways look at, and nothing else: all tables, of one size, reached by loads and
+/// stores, while nobody counts, no operation has to be sent, and one thread is there alone. These
+/// conditions are looked at when one of them changes, not at each operation.
+class quick_tables {
+ public:
+  struct part {
+    word* buckets = nullptr;  ///< of a member's table
+    word left = 0;            ///< how many more of them this rank takes before it tells the table
+    word until = 0;           ///< how many it will have taken then
+    word told = 0;            ///< of how many it has told
+
+    word taken() const { return until - left; }  ///< by any way
+    void tell_again_at(word later) {
+      left = later - taken();
+      until = later;
+    }
+  };
+  struct deleter {
+    void operator()(quick_tables* q) const { ::operator delete(q); }
+  };
+  using owner = std::unique_ptr<quick_tables, deleter>;
+
+  constexpr quick_tables() = default;
+  /// With the parts behind it: where a part is depends on this address and the member alone.
+  static owner make(rank_t members) {
+    void* room = ::operator new(sizeof(quick_tables) + members * sizeof(part));
+    auto* made = new (room) quick_tables();
+    made->members = members;
+    for (rank_t m = 0; m < members; ++m) new (&(*made)[m]) part();
+    return owner(made);
+  }
+
+  FARSIDE_HOT part& operator[](rank_t member) const {
+    auto* from = reinterpret_cast<std::byte*>(const_cast<quick_tables*>(this));
+    from += member * sizeof(part);
+    asm("" : "+r"(from));  // the rest of the way is part of the instruction that loads
+    return *reinterpret_cast<part*>(from + sizeof(quick_tables));
+  }
+
+  word capacity = 0;    ///< of each, less than place::narrow; 0: take another way
+  word changeable = 0;  ///< the same for changes
+  word members = 0;
+};
+
+/// How a map names its own. Who has none any more has none that could be used: the way that is
+/// taken then says why.
+class quick_handle {
+ public:
+  quick_handle() = default;
+  explicit quick_handle(const quick_tables& to) : to_(&to) {}
+  quick_handle(quick_handle&& from) noexcept : to_(std::exchange(from.to_, &none)) {}
+  quick_handle& operator=(quick_handle&& from) noexcept {
+    to_ = std::exchange(from.to_, &none);
+    return *this;
+  }
+  FARSIDE_HOT const quick_tables& operator*() const { return *to_; }
+
+ private:
+  static constexpr quick_tables none{};
+  const quick_tables* to_ = &none;
 };
 
 class directory {
@@ -36,6 +100,7 @@ class directory {
     controls_.resize(of.members.size());
     now_ = std::make_unique<std::atomic<table*>[]>(of.members.size());
     by_offset_.resize(of.members.size());
+    quick_ = quick_tables::make(of.members.size());
     ptr<word> made = make_table(me, capacity);
     put(mine_, control{made.offset(), 0, 0, 0});
     flush(me);
@@ -49,11 +114,12 @@ class directory {
       controls_[m] = all[m].where;
       now_[m].store(known(m, all[m].table), std::memory_order_release);
     }
-    compare_capacities();
+    look_for_quick_ways();
   }
 
   /// Between two synchronisations: each member frees its own.
   void release() {
+    quick_->capacity = quick_->changeable = 0;
     collect();
     word at = atomic_load(field(of_.members.rank(), 0));
     while (at != 0) {
@@ -77,7 +143,6 @@ class directory {
   struct view {
     word* buckets;
     word capacity;
-    bool single;  ///< known to be used by one thread alone
   };
   FARSIDE_HOT view direct(rank_t member) const { return views()[member]; }
 
@@ -85,23 +150,28 @@ class directory {
   /// depends on its hash and on one load, which begins at once.
   struct several {
     FARSIDE_HOT view operator[](rank_t member) const {
-      if (common_capacity != 0) [[likely]] {
-        word* first = buckets[member];
-        if (first == nullptr || common_capacity >= place::narrow) __builtin_unreachable();
-        return {first, common_capacity, true};
-      }
+      if (common_capacity != 0) [[likely]]
+        return quickly(member);
       const table* t = from.now(member);
-      return t != nullptr ? view{t->quick, t->capacity, false} : view{nullptr, 0, false};
+      return t != nullptr ? view{t->quick, t->capacity} : view{nullptr, 0};
+    }
+    /// If there is a common capacity.
+    FARSIDE_HOT view quickly(rank_t member) const {
+      word* first = (*quick)[member].buckets;
+      if (first == nullptr || common_capacity >= place::narrow) __builtin_unreachable();
+      return {first, common_capacity};
     }
     const directory& from;
-    word* const* buckets;
+    quick_tables* quick;
     word common_capacity;
   };
-  FARSIDE_HOT several views() const { return {*this, buckets_.data(), common_capacity_}; }
+  FARSIDE_HOT several views() const { return {*this, quick_.get(), quick_->capacity}; }
+
+  quick_tables& quick() const { return *quick_; }
 
   /// Whether direct() has buckets for every member.
   bool all_direct() const {
-    if (common_capacity_ != 0) return true;
+    if (quick_->capacity != 0) return true;
     for (rank_t m = 0; m < controls_.size(); ++m)
       if (direct(m).buckets == nullptr) return false;
     return true;
@@ -117,7 +187,7 @@ class directory {
     if (h.done >= t.chunks()) {
       table* expected = &t;
       now_[member].compare_exchange_strong(expected, next);
-      compare_capacities();
+      look_for_quick_ways();
     }
     return *next;
   }
@@ -174,7 +244,22 @@ class directory {
   void without_short_ways() {
     short_ways_ = false;
     for (auto& t : storage_) t->quick = nullptr;
-    compare_capacities();
+    look_for_quick_ways();
+  }
+
+  /// Sees whether quick() can be used. Of one thread alone: two words cannot be read as one.
+  void look_for_quick_ways() {
+    if (c_.threads != thread_level::single) return;
+    quick_->capacity = quick_->changeable = 0;
+    if (c_.ended || c_.counts.operator->() != nullptr) return;  // also while counting pauses
+    for (rank_t m = 0; m < controls_.size(); ++m) {
+      const table* t = now(m);
+      if (t == nullptr || t->quick == nullptr || t->capacity != now(0)->capacity) return;
+      (*quick_)[m].buckets = t->direct;
+    }
+    if (now(0)->capacity >= place::narrow) return;
+    quick_->capacity = now(0)->capacity;
+    if (claims_inline()) quick_->changeable = quick_->capacity;
   }
 
   /// What it knew of tables; it will ask again.
@@ -184,7 +269,7 @@ class directory {
       by_offset_[m].clear();
     }
     storage_.clear();
-    common_capacity_ = 0;
+    quick_->capacity = quick_->changeable = 0;
   }
 
   /// How many entries all members had added and not erased when they last came to a barrier; this
@@ -221,7 +306,7 @@ class directory {
   [[gnu::noinline]] table* refresh(rank_t member) {
     table* t = known(member, atomic_load(field(member, 0)));
     now_[member].store(t, std::memory_order_release);
-    compare_capacities();
+    look_for_quick_ways();
     return t;
   }
 
@@ -229,20 +314,6 @@ class directory {
     // Relaxed: what is read of it goes through the pointer, which orders it on every CPU there is,
     // and other threads of this rank have published it by a release.
     return now_[member].load(std::memory_order_relaxed);
-  }
-
-  /// Sees whether all tables are known, reached directly, and of one size that is not too large. Of
-  /// one thread alone: two words cannot be read as one.
-  void compare_capacities() {
-    if (c_.threads != thread_level::single) return;
-    common_capacity_ = 0;
-    buckets_.resize(controls_.size());
-    for (rank_t m = 0; m < controls_.size(); ++m) {
-      const table* t = now(m);
-      if (t == nullptr || t->quick == nullptr || t->capacity != now(0)->capacity) return;
-      buckets_[m] = t->direct;
-    }
-    if (now(0)->capacity < place::narrow) common_capacity_ = now(0)->capacity;
   }
 
   /// This rank's description of the table of a member at an offset.
@@ -300,8 +371,7 @@ class directory {
   std::vector<std::map<word, table*>> by_offset_;  ///< of each member
   std::vector<std::unique_ptr<table>> storage_;
   std::vector<ptr<word>> retired_;
-  std::vector<word*> buckets_;  ///< of each member's table, while all have common_capacity_
-  word common_capacity_ = 0;    ///< 0: they have not
+  quick_tables::owner quick_;
   word seen_notices_ = 0;
   bool short_ways_ = true;
 };

@@ -97,6 +97,9 @@ class engine : public shared_state {
     if (choice.any()) tables.without_short_ways();
   }
 
+  void counting_changed() override { tables.look_for_quick_ways(); }
+  void runtime_ended() override { tables.look_for_quick_ways(); }
+
   void before_end() override { choice.settle(c); }
 
   void before_barrier() override {
@@ -126,7 +129,7 @@ class engine : public shared_state {
   /// How many entries this rank has added, less those it has erased.
   word own_size() const {
     word sum = 0;
-    for (const counts& mine : pending_) sum += mine.taken;
+    for (rank_t m = 0; m < member_count_; ++m) sum += tables.quick()[m].taken();
     return sum - erased_;
   }
   word total_size() {
@@ -138,7 +141,7 @@ class engine : public shared_state {
   /// it by loads and stores, or if operations are counted.
   using view = directory::view;
   FARSIDE_HOT view quick(rank_t member) const {
-    return !c.counts ? tables.direct(member) : view{nullptr, 0, false};
+    return !c.counts ? tables.direct(member) : view{nullptr, 0};
   }
 
   /// Whether an operation of this kind is to be sent to the member that holds its key.
@@ -314,6 +317,12 @@ class engine : public shared_state {
     });
   }
 
+  /// What an update has done.
+  struct outcome {
+    bool created = false;
+    std::optional<V> old{};  ///< what was there, where the update asked for it
+  };
+
   enum class glance { unclear, absent, in_cell, found };
 
   /// short_ways.hpp.
@@ -321,12 +330,35 @@ class engine : public shared_state {
   template <bool Quiet>
   static glance find_at_once(view t, place p, const K& key, word* raw);
 
+  /// quick_ways.hpp.
+  static constexpr bool has_quick_ways =
+      may_be_coherent && in_place && std::is_same_v<Probing, linear_probing>;
+  struct spot;
+  static bool create_quickly(word* at, word wanted, handed<K> key, handed<V> value);
+  template <bool Quiet>
+  static std::optional<V> find_quickly(const quick_tables& in, handed<K> key, bool& clear);
+  template <class Update, class Tell>
+  static bool update_quickly(const quick_tables& in, const spot& where, handed<K> key,
+                             const Update& with, outcome& done, Tell tell);
+
   /// The short way for many keys at once: those of `n` that can be found that way are, in any
   /// order, and `missed(i)` is called for the others. bulk.hpp.
   static constexpr bool finds_together =
       in_place && bucket_words <= 18 && std::is_same_v<Probing, linear_probing>;
   template <bool Quiet, class Missed>
   void find_together(const K* keys, std::size_t n, std::optional<V>* results, Missed missed) const;
+  struct sought {
+    word* at;
+    word wanted;  ///< what the lower half of the head shall be
+  };
+  template <class ViewOf>
+  void seek(const K* keys, std::size_t n, sought* where, ViewOf view_of) const;
+  template <bool Quiet, class Missed>
+  static void take_cells(sought* where, const K* keys, std::size_t n, std::optional<V>* results,
+                         Missed missed);
+  template <bool Quiet, class Missed>
+  static void take_bodies(sought* where, const K* keys, std::size_t n, std::optional<V>* results,
+                          Missed missed);
 
   /// Calls `work` with the access that fits.
   template <class Work>
@@ -340,11 +372,6 @@ class engine : public shared_state {
   }
 
   // --- changing --------------------------------------------------------------------------------
-
-  struct outcome {
-    bool created = false;
-    std::optional<V> old{};  ///< what was there, where the update asked for it
-  };
 
   /// asking.hpp.
   template <class Update>
@@ -383,7 +410,7 @@ class engine : public shared_state {
   bool update_at_once(view t, place p, const K& key, const Update& with, outcome& done);
   bool create_at_once(word* at, place p, const K& key, handed<V> value);
   template <class Update>
-  bool change_at_once(word& value, word seen, const Update& with, outcome& done);
+  static bool change_at_once(word& value, word seen, const Update& with, outcome& done);
 
   template <class Update, class Window>
   [[gnu::noinline]] outcome update_slowly(handed<K> key, handed<Update> with, promise promised,
@@ -429,6 +456,15 @@ class engine : public shared_state {
       have = nullptr;
     }
   }
+
+  /// Inserts some together by the quick way. `left`: those that must go another way. Returns how
+  /// many were new.
+  template <class Pair>
+  std::size_t insert_quickly(std::span<const Pair> batch, std::vector<std::size_t>& left);
+
+  /// An entry has come to a bucket that is not its home, and it is time to look how full the table
+  /// is.
+  [[gnu::noinline]] void count_away(rank_t member) { count_away(member, tables.of(member)); }
 
   /// Claims the home buckets of some new keys together. `left`: those whose home was not empty.
   template <class Pair>
@@ -622,24 +658,18 @@ class engine : public shared_state {
     if (step != 0) count_away(member, t);
   }
   [[gnu::noinline]] void count_away(rank_t member, table& t) {
-    counts& mine = pending_[member];
-    word fresh = mine.taken - mine.told;
+    quick_tables::part& mine = tables.quick()[member];
+    word fresh = mine.taken() - mine.told;
     word batch = std::clamp<word>(t.capacity / (32 * members.size()), 1, largest_batch);
+    if (fresh >= batch) mine.told += fresh;
+    if (c.threads == thread_level::single) mine.tell_again_at(mine.told + batch);  // for quick ways
     if (fresh < batch) return;
-    mine.told += fresh;
     word used = fetch_add(t.field(header::at_used), fresh) + fresh;
-    if (mine.dead != 0) {
-      fetch_add(t.field(header::at_dead), mine.dead);
-      mine.dead = 0;
-    }
+    if (word dead = std::exchange(pending_[member].dead, 0); dead != 0)
+      fetch_add(t.field(header::at_dead), dead);
     if (used * 10 > t.capacity * 7) grow_early(member, t, used);
   }
-  FARSIDE_HOT void count_at_home(rank_t member, bool single = false) {
-    if (single)
-      ++pending_[member].taken;
-    else
-      add(pending_[member].taken, 1);
-  }
+  FARSIDE_HOT void count_at_home(rank_t member) { add(tables.quick()[member].left, ~word{0}); }
   void count_erased(rank_t member) {
     if (for_another(counted::erased)) return;
     add(erased_, 1);
@@ -721,13 +751,15 @@ class engine : public shared_state {
 
   void forget_counts() {
     for (counts& mine : pending_) mine = {};
+    for (rank_t m = 0; m < member_count_; ++m) {
+      quick_tables::part& mine = tables.quick()[m];
+      mine.left = mine.until = mine.told = 0;
+    }
     erased_ = 0;
     memory_.clear();
   }
 
   struct counts {
-    word taken = 0;          ///< buckets that this rank has taken
-    word told = 0;           ///< of those, how many the table has been told of
     word dead = 0;           ///< erased, less revived, since it was told
     word no_room_until = 0;  ///< growth was in vain, and is not tried before so many are used
   };
@@ -746,3 +778,5 @@ class engine : public shared_state {
 #include <farside/detail/map/changes.hpp>
 #include <farside/detail/map/growth.hpp>
 #include <farside/detail/map/short_ways.hpp>
+
+#include <farside/detail/map/quick_ways.hpp>

@@ -156,8 +156,8 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_at_once(view t, plac
     if (h == 0) {
       if (!create_at_once(at, p, key, with.initial())) return false;
       done.created = true;
-      count_at_home(p.member, t.single);
-      if (!home) count_away(p.member, tables.of(p.member));
+      count_at_home(p.member);
+      if (!home) count_away(p.member);
       return true;
     }
     if (head(h).fingerprint() == p.fingerprint) {

@@ -65,6 +65,24 @@ struct table {
 
 inline std::atomic_ref<word> atomic(word& w) { return std::atomic_ref<word>(w); }
 
+/// A relaxed load, and a relaxed store. Compilers reach what lies behind a pointer in one
+/// instruction, but GCC does not do that for atomics on arm64. Words are read and written whole in
+/// any case there, and a volatile access stays where it is.
+FARSIDE_HOT inline word peek(const word& w) {
+#if defined(__aarch64__) && !defined(FARSIDE_TSAN)
+  return *const_cast<const volatile word*>(&w);
+#else
+  return std::atomic_ref<word>(const_cast<word&>(w)).load(std::memory_order_relaxed);
+#endif
+}
+FARSIDE_HOT inline void poke(word& w, word value) {
+#if defined(__aarch64__) && !defined(FARSIDE_TSAN)
+  *const_cast<volatile word*>(&w) = value;
+#else
+  std::atomic_ref<word>(w).store(value, std::memory_order_relaxed);
+#endif
+}
+
 inline void release_fence() {
 #ifndef FARSIDE_TSAN
   std::atomic_thread_fence(std::memory_order_release);
@@ -79,7 +97,7 @@ inline void full_fence() {
 
 /// `at`, for loads that come after the one that gave `seen`: an address that depends on it. What a
 /// CPU of ours does not promise for that a fence does, and costs nothing where loads are in order.
-inline word* loaded_after(word* at, [[maybe_unused]] word seen) {
+inline const word* loaded_after(const word* at, [[maybe_unused]] word seen) {
 #if defined(__aarch64__)
   word zero;
   asm volatile("eor %0, %1, %1" : "=r"(zero) : "r"(seen));
@@ -297,8 +315,9 @@ class direct_access {
     word* at = base_ + i * words;
     return atomic(at[0]).load(std::memory_order_relaxed) == 0 && take(at, desired);
   }
+  template <bool Sure = false>
   FARSIDE_HOT static bool take(word* at, head desired) {
-    return inline_claim(at[0], desired.raw(), claim_order);
+    return inline_claim<Sure>(at[0], desired.raw(), claim_order);
   }
 
   void write(word i, head h, Bucket& from, bool fresh) {

@@ -1,0 +1,149 @@
+// engine: the shortest ways, through quick_tables. They take what is most common: linear probing,
+// and of a bucket that is the key's the one state it most often has. Whatever else there is goes
+// another way, which starts anew.
+//
+// They are short because that is what makes them fast. A CPU overlaps the misses of as many of them
+// as fit its window of instructions: half as many instructions, and twice as many finds are under
+// way.
+#pragma once
+
+#include <farside/detail/map/short_ways.hpp>
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+/// Where a key's buckets begin, and how to know them. It ends at the end of the table, which is
+/// nobody's bucket.
+template <class K, class V, class Hash, class Probing>
+struct engine<K, V, Hash, Probing>::spot {
+  FARSIDE_HOT spot(const quick_tables& in, word capacity, const K& key)
+      : spot(in, capacity, place(hash_of(key), static_cast<std::uint32_t>(in.members))) {}
+  FARSIDE_HOT spot(const quick_tables& in, word capacity, place p)
+      : part(&in[p.member]), wanted(wanted_of(p)) {
+    if (capacity >= place::narrow) __builtin_unreachable();
+    home = part->buckets + p.home(capacity) * bucket_words;
+  }
+
+  FARSIDE_HOT spot(word* at, word wants) : wanted(wants), home(at) {}
+  spot() = default;
+
+  /// What the lower half of the head shall be.
+  FARSIDE_HOT static word wanted_of(place p) {
+    return p.fingerprint << 4 | static_cast<std::uint32_t>(cells ? state::cell : state::plain);
+  }
+
+  /// The home, or the bucket after it if that is another key's. The step is taken, or not, without
+  /// a branch: nobody can tell beforehand.
+  FARSIDE_HOT word* first() const {
+    word* at = home;
+    at += head(peek(at[0])).is_not(static_cast<std::uint32_t>(wanted)) ? bucket_words : 0;
+    asm("" : "+r"(at));
+    return at;
+  }
+  FARSIDE_HOT bool is_another(word h) const {
+    return head(h).is_not(static_cast<std::uint32_t>(wanted));
+  }
+  FARSIDE_HOT bool fits(word h) const {
+    return static_cast<std::uint32_t>(h) == static_cast<std::uint32_t>(wanted);
+  }
+
+  quick_tables::part* part = nullptr;
+  word wanted = 0;
+  word* home = nullptr;
+};
+
+/// The loads of find_at_once(), in the same order and for the same reasons. Not clear: nothing is
+/// known.
+template <class K, class V, class Hash, class Probing>
+template <bool Quiet>
+FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_quickly(const quick_tables& in,
+                                                                  handed<K> key, bool& clear)
+    -> std::optional<V> {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  constexpr bool ordered = !Quiet && !FARSIDE_MUTANT(map_find_unordered);
+  constexpr auto settles = ordered ? std::memory_order_seq_cst : relaxed;
+  const spot where(in, in.capacity, key);
+  word* at = where.first();
+  word h = peek(at[0]);
+  for (clear = true; !where.fits(h); h = peek((at += bucket_words)[0])) {
+    if (where.is_another(h)) continue;
+    clear = h == 0 && atomic(at[0]).load(settles) == 0;
+    return std::nullopt;
+  }
+  if constexpr (cells) {
+    word value = atomic(at[2]).load(settles), held[key_store::words];
+    for (std::size_t k = 0; k < key_store::words; ++k)
+      held[k] = peek(at[2 + entry::value_words + k]);
+    if (cell::simple(value) && *key_store::equals(held, key)) [[likely]]
+      return static_cast<V>(value - cell::bias);
+  } else {
+    word seal = atomic(at[1]).load(settles), body[bucket_words - 2];
+    for (std::size_t k = 0; k + 2 < bucket_words; ++k) body[k] = peek(at[2 + k]);
+    if constexpr (!Quiet) acquire_fence();
+    if (seal == h >> 32 && (Quiet || peek(at[0]) == h) &&
+        *key_store::equals(body + entry::value_words, key)) [[likely]]
+      return value_store::unpack(body);
+  }
+  clear = false;
+  return std::nullopt;
+}
+
+/// In an empty bucket, if the value fits what most have. False: it does not, or somebody else was
+/// faster.
+template <class K, class V, class Hash, class Probing>
+FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_quickly(word* at, word wanted,
+                                                                    handed<K> key,
+                                                                    handed<V> value) {
+  std::uint64_t held[key_store::words];
+  key_store::pack(key, held);
+  const head taken(wanted | word{1} << 32);  // version 1
+  if constexpr (cells) {
+    if (!cell::fits(value) || !direct_access<entry>::template take<true>(at, taken)) return false;
+    for (std::size_t k = 0; k < key_store::words; ++k)
+      poke(at[2 + entry::value_words + k], held[k]);
+    atomic(at[2]).store(cell::encode(value), publish_order);
+  } else {
+    std::uint64_t packed[entry::value_words];
+    value_store::pack(value, packed);
+    if (!direct_access<entry>::template take<true>(at, taken)) return false;
+    for (std::size_t k = 0; k < key_store::words; ++k)
+      poke(at[2 + entry::value_words + k], held[k]);
+    for (std::size_t k = 0; k < entry::value_words; ++k) poke(at[2 + k], packed[k]);
+    atomic(at[1]).store(1, publish_order);
+  }
+  return true;
+}
+
+/// The same as update_at_once(). `tell(member)` adds up how full a table is. False: nothing has
+/// been changed.
+template <class K, class V, class Hash, class Probing>
+template <class Update, class Tell>
+FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_quickly(const quick_tables& in,
+                                                                    const spot& where,
+                                                                    handed<K> key,
+                                                                    const Update& with,
+                                                                    outcome& done, Tell tell) {
+  quick_tables::part& mine = *where.part;
+  word *const home = where.home, *at = where.first();
+  word h = peek(at[0]);
+  for (; h != 0 && !where.fits(h); h = peek((at += bucket_words)[0]))
+    if (!where.is_another(h)) return false;
+  if (h == 0) {
+    if (!create_quickly(at, where.wanted, key, with.initial())) return false;
+    done.created = true;
+    if (static_cast<std::int64_t>(--mine.left) <= 0 && at != home) [[unlikely]]
+      tell(static_cast<rank_t>(&mine - &in[0]));
+    return true;
+  }
+  if constexpr (cells) {
+    word seen =
+        atomic(at[2]).load(Update::changes ? std::memory_order_acquire : std::memory_order_seq_cst);
+    std::uint64_t held[key_store::words];
+    for (std::size_t k = 0; k < key_store::words; ++k)
+      held[k] = peek(at[2 + entry::value_words + k]);
+    if (cell::simple(seen) && *key_store::equals(held, key))
+      return change_at_once(at[2], seen, with, done);
+  }
+  return false;
+}
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map

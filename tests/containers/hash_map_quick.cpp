@@ -1,0 +1,102 @@
+// hash_map: the quick ways, and that they end where something stands against them. Keys are spread
+// so that many are away from their homes, tables grow, and values leave what cells hold.
+#include "harness.hpp"
+
+#include <farside/containers/hash_map.hpp>
+
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using word = std::uint64_t;
+using map_type = far::hash_map<word, word>;
+
+/// Every other value of a few does not fit a cell.
+word value_of(word key) { return key % 16 == 3 ? ~key : key * 3; }
+
+/// All keys of all ranks are there, or none of them; one by one and many at once.
+void check_all(const map_type& map, word keys, bool there) {
+  std::vector<word> asked;
+  for (word key = 0; key < keys; ++key) {
+    asked.push_back(key);
+    auto found = map.find(key);
+    CHECK_EQ(found.has_value(), there);
+    if (there && found) CHECK_EQ(*found, value_of(key));
+  }
+  auto found = map.find(std::span<const word>(asked));
+  CHECK_EQ(found.size(), asked.size());
+  for (word key = 0; key < keys; ++key) {
+    CHECK_EQ(found[key].has_value(), there);
+    if (there && found[key]) CHECK_EQ(*found[key], value_of(key));
+  }
+}
+
+FAR_TEST(one_by_one_and_many_at_once_while_tables_grow) {
+  const word n = far::nprocs(), each = 400, keys = each * n;
+  map_type map(8);  // grows, on all members at once
+  check_all(map, keys, false);
+  far::barrier();
+  std::vector<std::pair<word, word>> many;
+  for (word i = 0; i < each; ++i) {
+    word key = i * n + far::rank();
+    if (i % 3 == 0) {
+      CHECK(map.insert(key, value_of(key)));
+    } else {
+      many.emplace_back(key, value_of(key));
+    }
+    CHECK_EQ(map.contains(key), i % 3 == 0);
+  }
+  CHECK_EQ(map.insert(std::span<const std::pair<word, word>>(many)), many.size());
+  CHECK_EQ(map.insert(std::span<const std::pair<word, word>>(many)), 0u);
+  far::barrier();
+  CHECK_EQ(map.size(), keys);
+  check_all(map, keys, true);
+  far::barrier();
+  for (word key = far::rank(); key < keys; key += n) CHECK(map.erase(key));
+  far::barrier();
+  check_all(map, keys, false);
+  far::barrier();
+}
+
+FAR_TEST(all_ranks_insert_the_same_keys) {
+  const word keys = 1000;
+  map_type map(keys);
+  word mine = 0;
+  for (word key = 0; key < keys; ++key) {
+    word first = (key + far::rank() * 100) % keys;
+    mine += map.insert(first, value_of(first));
+  }
+  CHECK_EQ(far::all_reduce(mine), keys);
+  check_all(map, keys, true);
+  far::barrier();
+  for (word key = 0; key < keys; ++key)
+    if (value_of(key) == key * 3) map.accumulate(key, 5);
+  far::barrier();
+  for (word key = 0; key < keys; ++key)
+    if (value_of(key) == key * 3) CHECK_EQ(map.find(key).value_or(0), key * 3 + 5 * far::nprocs());
+  far::barrier();
+}
+
+/// The last of the file: counting does not stop any more.
+FAR_TEST(what_is_counted_is_counted_from_then_on) {
+  map_type map(100);
+  word key = 0;  // of this rank's own, so that it is never sent
+  while (map.owner(key) != far::rank()) ++key;
+  map.insert(key, 7);
+  CHECK(map.find(key) == 7u);
+  far::stats::enable();
+  auto before = far::stats::snapshot();
+  CHECK(map.find(key) == 7u);
+  CHECK(!map.insert(key, 8));
+  auto made = far::stats::snapshot() - before;
+  CHECK(made[far::operation::get].count >= 1);
+  CHECK(made[far::operation::atomic].count >= 1);
+  auto moved = std::move(map);
+  CHECK(moved.find(key) == 7u);
+  CHECK_THROWS(map.insert(1, 1), "moved from");
+  far::barrier();
+}
+
+}  // namespace
