@@ -34,6 +34,23 @@ cost cost_of(Work work) {
 
 }  // namespace
 
+FAR_TEST(counting_can_be_interrupted) {
+  auto arrays = objects_on_each_rank<long>(1);
+  auto p = arrays[(far::rank() + 1) % far::nprocs()];
+  auto made = count([&] {
+    far::get(p);
+    far::stats::disable();
+    far::get(p);
+    CHECK_EQ(far::stats::snapshot()[operation::get].count, 0u);
+    far::stats::disable();
+    far::stats::enable();
+    far::get(p);
+  });
+  CHECK_EQ(made[operation::get].count, 2u);
+  far::barrier();
+  release(arrays);
+}
+
 FAR_TEST(counts_operations_exactly) {
   auto arrays = objects_on_each_rank<long>(100);
   auto p = arrays[(far::rank() + 1) % far::nprocs()];

@@ -72,6 +72,7 @@ mapfile -d '' -t run3 < <(run 3)
 # --- without a runtime ---------------------------------------------------------------------------
 expect "the library was used where there is no far::runtime" "far::runtime world(argc, argv)" -- "$program" before-runtime
 expect "the library was used where there is no far::runtime" -- "$program" after-runtime
+expect "(ulimit -f)" "FARSIDE_SEGMENT=16M" -- bash -c 'ulimit -f 100000; exec "$@"' sh "${run2[@]}" "$program" after-runtime
 expect "the library was used where there is no far::runtime" -- "${run2[@]}" "$program" after-runtime-collective
 expect "the library was used where there is no far::runtime" "farside run: rank " -- "${run2[@]}" "$program" before-runtime
 accept -- "${run2[@]}" "$program" nothing

@@ -8,7 +8,7 @@
 #
 # and what was printed, where it failed. WORD: only those whose name contains one of the words.
 # --quick: a few tests of conformance and containers. PROGRAM_DIR holds conformance_, containers_ and messages_ for
-# openmpi and mpich, as far as they are built. Ends with status 77 where hosts cannot be made, and
+# any back end, with what carries them, or for openmpi and mpich, as far as they are built. Ends with status 77 where hosts cannot be made, and
 # says why; with 1 if anything failed.
 set -u
 FARSIDE=$(realpath "$1")
@@ -29,7 +29,8 @@ skip() {
 }
 missing=$(why_no_hosts)
 [ -z "$missing" ] || skip "$missing"
-ls "$programs"/{conformance,containers,messages}_{openmpi,mpich} >/dev/null 2>&1 ||
+ls "$programs"/{conformance,containers,messages}_any "$programs"/farside_{openmpi,mpich}.so >/dev/null 2>&1 ||
+  ls "$programs"/{conformance,containers,messages}_{openmpi,mpich} >/dev/null 2>&1 ||
   echo "not all suites are built for both Open MPI and MPICH: only those that are will run"
 
 # shellcheck disable=SC2154  # work is of checks.sh
@@ -53,6 +54,7 @@ slowest() {
 # try SUITE MPI STRATEGY
 try() {
   local name=$1.$2.$3 program=$programs/$1_$2 word chosen=$((${#words[@]} == 0)) summary
+  if [ -e "$programs/farside_$2.so" ] && [ -x "$programs/$1_any" ]; then program=$programs/$1_any; fi
   [ -x "$program" ] || return 0
   for word in "${words[@]}"; do [[ $name != *"$word"* ]] || chosen=1; done
   ((chosen)) || return 0
@@ -60,7 +62,7 @@ try() {
   limit=300
   [ "$2.$3" != mpich.rma ] || limit=1500
   # shellcheck disable=SC2046  # words
-  run "$hosts" run -n 4 -e FARSIDE_MPI="$3" --timeout $((limit - 20)) "$program" $(filters "$1")
+  run "$hosts" run -n 4 --backend "$2" -e FARSIDE_MPI="$3" --timeout $((limit - 20)) "$program" $(filters "$1")
   summary=$(grep -E '^[0-9]+ passed, 0 failed' "$work/out")
   if [ "$2.$3" = mpich.spawned ]; then
     if [ "$status" = 0 ]; then

@@ -148,7 +148,19 @@ inline void enable() {
   detail::counting_changed(c);
 }
 
-/// What this rank has counted so far; all zero if nobody counts.
+/// Counts no more on this rank, until enable() goes on. Operations are fastest then. Not
+/// collective.
+inline void disable() {
+  detail::context& c = detail::here();
+  {
+    std::lock_guard lock(c.mutex);
+    if (!c.counts.pause()) return;
+  }
+  if (detail::current == &c) detail::set_current(&c);
+  detail::counting_changed(c);
+}
+
+/// What this rank has counted so far; all zero while nobody counts.
 inline operation_totals snapshot() {
   detail::context& c = detail::here();
   std::lock_guard lock(c.mutex);

@@ -19,6 +19,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -315,6 +316,13 @@ inline shared_memory::shared_memory(int fd, rank_t rank, rank_t nprocs, std::siz
     : rank_(rank), nprocs_(nprocs), segment_(segment) {
   shift_ = static_cast<unsigned>(std::bit_width(segment - 1));
   std::size_t total = static_cast<std::size_t>(nprocs) << shift_;
+  rlimit files;
+  if (getrlimit(RLIMIT_FSIZE, &files) == 0 &&
+      files.rlim_cur < total)  // a signal would tell us, too
+    raise("cannot size the shared memory of ", nprocs, " ranks to ", total,
+          " bytes: files of this process may have ", files.rlim_cur,
+          " bytes (ulimit -f), and that counts as one. Raise that limit, or ask for smaller "
+          "segments: FARSIDE_SEGMENT=16M.");
   // The file is sparse and the mapping reserves nothing: memory is committed when touched.
   if (ftruncate(fd, static_cast<off_t>(total)) != 0)
     raise("cannot size the shared memory of ", nprocs, " ranks to ", total,
