@@ -1,4 +1,4 @@
-// `farside sort` and the like: programs that come with farside, built for any back end, or for each.
+// `farside sort` and the like: programs that come with farside, for any back end, or one for each.
 
 #include <algorithm>
 #include <cmath>
