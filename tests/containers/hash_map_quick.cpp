@@ -79,7 +79,6 @@ FAR_TEST(all_ranks_insert_the_same_keys) {
   far::barrier();
 }
 
-/// The last of the file: counting does not stop any more.
 FAR_TEST(what_is_counted_is_counted_from_then_on) {
   map_type map(100);
   word key = 0;  // of this rank's own, so that it is never sent
@@ -93,6 +92,14 @@ FAR_TEST(what_is_counted_is_counted_from_then_on) {
   auto made = far::stats::snapshot() - before;
   CHECK(made[far::operation::get].count >= 1);
   CHECK(made[far::operation::atomic].count >= 1);
+  before = far::stats::snapshot();
+  far::stats::disable();
+  CHECK(map.find(key) == 7u);
+  CHECK(!map.insert(key, 8));
+  far::stats::enable();
+  CHECK_EQ((far::stats::snapshot() - before)[far::operation::get].count, 0u);
+  CHECK(map.find(key) == 7u);
+  CHECK((far::stats::snapshot() - before)[far::operation::get].count >= 1);
   auto moved = std::move(map);
   CHECK(moved.find(key) == 7u);
   CHECK_THROWS(map.insert(1, 1), "moved from");

@@ -90,20 +90,27 @@ class counting {
   statistics* operator->() const { return all_.get(); }
 
   void begin(rank_t nprocs) {
-    if (!all_) all_ = std::make_unique<statistics>(nprocs);
+    if (!all_) all_ = kept_ ? std::move(kept_) : std::make_unique<statistics>(nprocs);
     on_.store(true, std::memory_order_relaxed);
   }
-  std::unique_ptr<statistics> stop() {
-    on_.store(false, std::memory_order_relaxed);
-    return std::move(all_);
+  /// Nobody counts any more, until begin() goes on. Whether somebody did.
+  bool interrupt() {
+    if (!on_.exchange(false, std::memory_order_relaxed)) return false;
+    kept_ = std::move(all_);
+    return true;
   }
-  /// Whether it did.
+  std::unique_ptr<statistics> stop() {
+    interrupt();
+    return all_ ? std::move(all_) : std::move(kept_);
+  }
+  /// For what the library does itself: soon resumed. Whether it counted.
   bool pause() { return on_.exchange(false, std::memory_order_relaxed); }
   void resume() { on_.store(true, std::memory_order_relaxed); }
 
  private:
   std::atomic<bool> on_{false};
-  std::unique_ptr<statistics> all_;
+  std::unique_ptr<statistics> all_;   ///< there while somebody counts, also during a pause
+  std::unique_ptr<statistics> kept_;  ///< while counting is interrupted
 };
 
 }  // namespace detail

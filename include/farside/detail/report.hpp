@@ -154,7 +154,7 @@ inline void disable() {
   detail::context& c = detail::here();
   {
     std::lock_guard lock(c.mutex);
-    if (!c.counts.pause()) return;
+    if (!c.counts.interrupt()) return;
   }
   if (detail::current == &c) detail::set_current(&c);
   detail::counting_changed(c);

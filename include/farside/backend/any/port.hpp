@@ -43,7 +43,7 @@ struct rank_binding {
 
 /// What does not change during a job.
 struct port_facts {
-  bool coherent = false, async_progress = false, racy_get = false, machine = false;
+  bool coherent = false, async_progress = false, racy_get = false;
   rank_t rank = 0, nprocs = 1;
   std::size_t segment = 0;
   shared_view view{};  ///< null unless all ranks share memory
@@ -90,7 +90,7 @@ class port {
   virtual void finish() = 0;
   virtual void abort(const char* why) = 0;
 
-  // What the runtime tells a simulated machine (port_facts::machine); others hear nothing.
+  // What the runtime tells a simulated machine; others hear nothing.
   virtual void bind(const rank_binding& to) = 0;
   virtual void terminated(bool excusable) = 0;
   virtual bool allocation_fails() = 0;

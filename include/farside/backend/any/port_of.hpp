@@ -68,7 +68,6 @@ class port_of final : public port {
     result.coherent = link_.coherent();
     result.async_progress = link_.async_progress();
     result.racy_get = link_.racy_get();
-    result.machine = has_machine;
     result.rank = link_.rank();
     result.nprocs = link_.nprocs();
     result.segment = link_.segment_size();
