@@ -61,6 +61,7 @@ try() {
   # MPICH's waits keep the core, which 4 hosts of one machine have in common (docs/rig.md).
   limit=300
   [ "$2.$3" != mpich.rma ] || limit=1500
+  [ -z "$quick" ] || limit=60
   # shellcheck disable=SC2046  # words
   run "$hosts" run -n 4 --backend "$2" -e FARSIDE_MPI="$3" --timeout $((limit - 20)) "$program" $(filters "$1")
   summary=$(grep -E '^[0-9]+ passed, 0 failed' "$work/out")
