@@ -14,6 +14,7 @@
 
 #include "job.hpp"
 #include "reach.hpp"
+#include "support.hpp"
 
 namespace far::app {
 
@@ -21,7 +22,6 @@ namespace {
 
 using far::job::monotonic_ns;
 
-constexpr std::uint64_t second = 1'000'000'000;
 constexpr std::size_t most_strangers = 64;  ///< beyond the ranks: whoever else knocks
 constexpr std::size_t most_addresses = 16;
 

@@ -27,13 +27,13 @@
 #include "job.hpp"
 #include "relay.hpp"
 #include "run.hpp"
+#include "support.hpp"
 
 namespace far::app {
 
 namespace {
 
 using far::job::monotonic_ns;
-constexpr std::uint64_t second = 1'000'000'000;
 
 struct supervisor_options {
   std::uint64_t job = 0;

@@ -9,13 +9,13 @@
 
 #include "job.hpp"
 #include "reach.hpp"
+#include "support.hpp"
 
 namespace far::app {
 
 namespace {
 
 using far::job::monotonic_ns;
-constexpr std::uint64_t second = 1'000'000'000;
 
 /// Begins to connect; -1 if the address is of no use here.
 int begin_call(const std::string& address, std::uint16_t port) {

@@ -16,14 +16,14 @@
 #include <fstream>
 #include <sstream>
 
+#include "support.hpp"
+
 namespace far::app {
 
 namespace {
 
 using far::job::monotonic_ns;
 
-constexpr std::uint64_t millisecond = 1'000'000;
-constexpr std::uint64_t second = 1000 * millisecond;
 /// How often the board is read. Deaths of our own children wake us at once.
 constexpr int look_every_ms = 50;
 

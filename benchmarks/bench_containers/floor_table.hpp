@@ -5,6 +5,7 @@
 #include <farside/containers/hash_map.hpp>
 #include <farside/farside.hpp>
 
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -78,6 +79,55 @@ class own_table : public floor_table {
     clear();
   }
   ptr<word> memory_;
+};
+
+/// What sharing costs on this machine: the same buckets in one table of all ranks, where they share memory, and
+/// the least that lets them insert at once: a bucket is claimed by one compare-and-swap, then written, then shown.
+/// Lines that another core has written have to come from there, which is no matter of whose library it is.
+class shared_table {
+ public:
+  explicit shared_table(std::size_t entries)
+      : capacity_(entries + entries / 2 + 64), memory_(nullptr) {
+    if (rank() == 0) memory_ = alloc<word>(capacity_ * sizeof(bucket) / sizeof(word));
+    memory_ = broadcast(memory_, 0);
+    buckets_ = reinterpret_cast<bucket*>(memory_.local());
+    clear();
+  }
+  shared_table(shared_table&&) = delete;
+  ~shared_table() {
+    barrier();
+    if (rank() == 0) dealloc(memory_);
+  }
+
+  /// Collective: each rank its share, as those of a map do.
+  void clear() {
+    std::size_t from = capacity_ * rank() / nprocs(), to = capacity_ * (rank() + 1) / nprocs();
+    std::memset(static_cast<void*>(buckets_ + from), 0, (to - from) * sizeof(bucket));
+    barrier();
+  }
+  bool insert(word key, word value) {
+    bucket* b = buckets_ + detail::reduce_hash(hash<word>()(key) << 20, capacity_);
+    for (;; b = b + 1 == buckets_ + capacity_ ? buckets_ : b + 1) {
+      std::atomic_ref<word> used(b->used);
+      word seen = 0;
+      if (used.compare_exchange_strong(seen, claimed, std::memory_order_acquire)) {
+        b->value = value;
+        b->key = key;
+        used.store(shown, std::memory_order_release);
+        return true;
+      }
+      while (seen == claimed) seen = used.load(std::memory_order_acquire);
+      if (b->key == key) return false;
+    }
+  }
+
+ private:
+  using bucket = floor_table::bucket;
+  enum : word { claimed = 1, shown = 2 };
+
+  std::size_t capacity_;
+  ptr<word> memory_;
+  bucket* buckets_;
 };
 
 }  // namespace far::bench

@@ -14,7 +14,9 @@ namespace {
 void inserts(suite& s, const char* where, std::size_t entries) {
   auto name = [&](const char* what) { return detail::text("hash_map ", what, ", ", where); };
   constexpr std::array titles{"insert", "insert among inserts", "insert, 512 at once"};
-  if (std::ranges::none_of(titles, [&](const char* t) { return s.wants(name(t)); })) return;
+  auto shared = detail::text("shared plain table insert, ", where);
+  if (!s.wants(shared) && std::ranges::none_of(titles, [&](const char* t) { return s.wants(name(t)); }))
+    return;
   hash_map<word, word> map(entries * nprocs());
   own_table floor(entries);
   const word first = word{rank()} << 40;
@@ -42,6 +44,14 @@ void inserts(suite& s, const char* where, std::size_t entries) {
   s.compare(name(titles[0]), time_of_one(), ours(promise::everything), plain);
   s.compare(name(titles[1]), time_of_one(), ours(promise::insert), plain);
   s.compare(name(titles[2]), time_of_one(), bulk, plain);
+  if (coherent()) {
+    shared_table table(entries * nprocs());
+    auto sharing = prepared{entries, [&table] { table.clear(); },
+                            [&table, first](std::size_t n) {
+                              for (word i = 0; i < n; ++i) table.insert(key_of(first + i), i);
+                            }};
+    s.compare(shared, time_of_one(), sharing, plain);
+  }
   barrier();
 }
 

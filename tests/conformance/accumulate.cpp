@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 
+namespace accumulate_tests {
+
 using far::operation;
 using far_test::objects_on_each_rank;
 using far_test::release;
@@ -259,3 +261,5 @@ FAR_TEST(costs) {
   release(homes);
   release(integers);
 }
+
+}  // namespace accumulate_tests

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <set>
 
+namespace atomics_tests {
+
 using far_test::objects_on_each_rank;
 using far_test::release;
 using far_test::shared_objects;
@@ -301,3 +303,5 @@ FAR_TEST(neighbours_do_not_disturb_each_other) {
   CHECK_EQ(far::atomic_load(words + all), 0xFFFF'FFF0u);
   release(words);
 }
+
+}  // namespace atomics_tests

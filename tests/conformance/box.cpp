@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 
+namespace box_tests {
+
 namespace {
 
 using far::rank_t;
@@ -130,3 +132,5 @@ FAR_TEST(large_objects) {
   far::barrier();
   boxed.release();
 }
+
+}  // namespace box_tests

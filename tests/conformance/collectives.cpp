@@ -8,6 +8,8 @@
 #include <optional>
 #include <thread>
 
+namespace collectives_tests {
+
 namespace {
 
 using far::rank_t;
@@ -135,8 +137,11 @@ void check_folds(Make make, Op op) {
 
 }  // namespace
 
+}  // namespace collectives_tests
+
 template <>
-struct far::serializer<record> {
+struct far::serializer<collectives_tests::record> {
+  using record = collectives_tests::record;
   static void save(far::writer& out, const record& r) { out << r.name << r.values << r.tables; }
   static record load(far::reader& in) {
     record r;
@@ -144,6 +149,8 @@ struct far::serializer<record> {
     return r;
   }
 };
+
+namespace collectives_tests {
 
 FAR_TEST(values_of_small_types) {
   check_values<int>([](rank_t r) { return static_cast<int>(r) * -3; });
@@ -457,3 +464,5 @@ FAR_TEST(collectives_are_counted) {
   CHECK_EQ(cost[far::operation::collective].count, 2u);
   CHECK_EQ(cost[far::operation::barrier].count, 1u);
 }
+
+}  // namespace collectives_tests

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <string>
 
+namespace futures_tests {
+
 using far_test::objects_on_each_rank;
 using far_test::release;
 
@@ -263,3 +265,5 @@ FAR_TEST(many_chains_in_flight) {
   release(arrays);
   release(counters);
 }
+
+}  // namespace futures_tests

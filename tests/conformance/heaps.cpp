@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+namespace heaps_tests {
+
 namespace {
 
 using far::rank_t;
@@ -336,3 +338,5 @@ FAR_TEST(nobody_is_refused_what_is_there) {
     far::barrier();
   }
 }
+
+}  // namespace heaps_tests

@@ -13,6 +13,8 @@
 #include <span>
 #include <thread>
 
+namespace litmus_tests {
+
 using far_test::objects_on_each_rank;
 using far_test::release;
 using far_test::shared_objects;
@@ -530,3 +532,5 @@ FAR_TEST(racy_gets_of_72_bytes) { words_are_not_torn<72>(0); }
 FAR_TEST(racy_gets_of_4096_bytes) { words_are_not_torn<4096>(0); }
 FAR_TEST(racy_gets_to_odd_addresses) { words_are_not_torn<256>(3); }
 FAR_TEST(racy_gets_of_1000_bytes_to_odd_addresses) { words_are_not_torn<1000>(3); }
+
+}  // namespace litmus_tests

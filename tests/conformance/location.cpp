@@ -2,6 +2,8 @@
 // the flushes that docs/memory_model.md names, and no others.
 #include "harness.hpp"
 
+namespace location_tests {
+
 using far_test::objects_on_each_rank;
 using far_test::release;
 
@@ -123,3 +125,5 @@ FAR_TEST(accumulates_are_announced_after_a_flush) {
   release(sums);
   release(flags);
 }
+
+}  // namespace location_tests

@@ -6,6 +6,8 @@
 #include <map>
 #include <span>
 
+namespace memory_tests {
+
 using far_test::release;
 using far_test::shared_objects;
 
@@ -389,3 +391,5 @@ FAR_TEST(double_free_by_another_rank_is_told_to_the_owner) {
   CHECK_EQ(far::get(good), 77);
   far::dealloc(good);
 }
+
+}  // namespace memory_tests

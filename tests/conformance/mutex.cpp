@@ -4,6 +4,8 @@
 #include <mutex>
 #include <numeric>
 
+namespace mutex_tests {
+
 using far::operation;
 using far_test::objects_on_each_rank;
 using far_test::release;
@@ -213,3 +215,5 @@ FAR_TEST(costs) {
     CHECK(handing_over.atomics == 1 || (handing_over.atomics == 2 && far::nprocs() > 1));
   }
 }
+
+}  // namespace mutex_tests

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <unordered_set>
 
+namespace pointer_tests {
+
 using far_test::objects_on_each_rank;
 using far_test::release;
 using far_test::shared_objects;
@@ -266,3 +268,5 @@ FAR_TEST(linked_list_across_ranks) {
     }
   release(head);
 }
+
+}  // namespace pointer_tests

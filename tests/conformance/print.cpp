@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+namespace print_tests {
+
 namespace {
 
 using far::rank_t;
@@ -98,3 +100,5 @@ FAR_TEST(one_print_after_another) {
     for (rank_t r = 0; r < n; ++r) expected += std::to_string(i) + ":" + std::to_string(r) + " ";
   CHECK_EQ(text, me == 0 ? expected : std::string());
 }
+
+}  // namespace print_tests

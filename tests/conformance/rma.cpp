@@ -5,6 +5,8 @@
 #include <numeric>
 #include <span>
 
+namespace rma_tests {
+
 using far_test::objects_on_each_rank;
 using far_test::release;
 using far_test::shared_objects;
@@ -270,3 +272,5 @@ FAR_TEST(zero_length) {
   CHECK_EQ(far::get(next, 2), std::vector<int>({5, 5}));
   release(arrays);
 }
+
+}  // namespace rma_tests

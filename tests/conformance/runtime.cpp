@@ -4,6 +4,8 @@
 #include <set>
 #include <thread>
 
+namespace runtime_tests {
+
 namespace {
 using far::rank_t;
 }
@@ -83,3 +85,5 @@ FAR_TEST(own_threads_of_a_rank_need_leave) {
               message.find("there is no far::runtime") != std::string::npos;
   CHECK(told);
 }
+
+}  // namespace runtime_tests

@@ -14,6 +14,8 @@
 #include <limits>
 #include <memory>
 
+namespace serialization_tests {
+
 namespace {
 
 struct point {
@@ -117,27 +119,37 @@ void serialize(Archive& archive, cereal_free& value) {
 
 }  // namespace
 
+}  // namespace serialization_tests
+
 template <>
-struct far::serializer<plain_with_serializer> {
+struct far::serializer<serialization_tests::plain_with_serializer> {
+  using plain_with_serializer = serialization_tests::plain_with_serializer;
   static void save(far::writer&, const plain_with_serializer&) {
     throw std::logic_error("asked to save");
   }
   static plain_with_serializer load(far::reader&) { throw std::logic_error("asked to load"); }
 };
+
 template <>
-struct far::serializer<date> {
+struct far::serializer<serialization_tests::date> {
+  using date = serialization_tests::date;
   using fixed = std::array<int, 3>;
   static fixed pack(const date& d) { return {d.year, d.month, d.day}; }
   static date unpack(const fixed& f) { return {f[0], f[1], f[2]}; }
 };
+
 template <>
-struct far::serializer<period> {
+struct far::serializer<serialization_tests::period> {
+  using period = serialization_tests::period;
+  using date = serialization_tests::date;
   using fixed = std::pair<date, date>;
   static fixed pack(const period& p) { return {p.from, p.to}; }
   static period unpack(const fixed& f) { return {f.first, f.second}; }
 };
+
 template <>
-struct far::serializer<record> {
+struct far::serializer<serialization_tests::record> {
+  using record = serialization_tests::record;
   static void save(far::writer& out, const record& r) { out << r.name << r.lines << r.when; }
   static record load(far::reader& in) {
     record r(in.read<std::string>());
@@ -145,6 +157,8 @@ struct far::serializer<record> {
     return r;
   }
 };
+
+namespace serialization_tests {
 
 namespace {
 
@@ -408,3 +422,5 @@ FAR_TEST(random_nests) {
     CHECK_EQ(far::broadcast(value, 0).size(), far::broadcast(value.size(), 0));
   }
 }
+
+}  // namespace serialization_tests

@@ -1,6 +1,8 @@
 // far::stats counts every operation once, with its bytes: the cost tables are checked by it.
 #include "harness.hpp"
 
+namespace statistics_tests {
+
 using far::operation;
 using far_test::objects_on_each_rank;
 using far_test::release;
@@ -133,3 +135,5 @@ FAR_TEST(names) {
   CHECK_EQ(std::string(far::name_of(operation::get)), "get");
   CHECK_EQ(std::string(far::name_of(operation::allocation)), "allocation");
 }
+
+}  // namespace statistics_tests

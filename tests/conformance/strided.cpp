@@ -5,6 +5,8 @@
 #include <map>
 #include <numeric>
 
+namespace strided_tests {
+
 using far::operation;
 using far_test::objects_on_each_rank;
 using far_test::release;
@@ -279,3 +281,5 @@ FAR_TEST(costs) {
   }
   release(arrays);
 }
+
+}  // namespace strided_tests

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <optional>
 
+namespace teams_tests {
+
 namespace {
 
 /// The world ranks of a team's members, by position.
@@ -249,3 +251,5 @@ FAR_TEST(teams_end_when_all_have_their_result) {
     far::dealloc(where_it_was);
   }
 }
+
+}  // namespace teams_tests

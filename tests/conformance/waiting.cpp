@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <thread>
 
+namespace waiting_tests {
+
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -77,3 +79,5 @@ FAR_TEST(who_polls_its_own_memory_serves_others) {
   CHECK_EQ(far::get(words[far::rank()]), polled ? rounds : 0);
   far_test::release(words);
 }
+
+}  // namespace waiting_tests

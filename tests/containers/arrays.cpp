@@ -12,6 +12,8 @@
 #include <set>
 #include <span>
 
+namespace arrays_tests {
+
 using far::operation;
 using far::promise;
 
@@ -33,12 +35,17 @@ struct point {
 
 }  // namespace
 
+}  // namespace arrays_tests
+
 template <>
-struct far::serializer<date> {
+struct far::serializer<arrays_tests::date> {
+  using date = arrays_tests::date;
   using fixed = std::array<int, 2>;
   static fixed pack(const date& d) { return {d.year, d.month}; }
   static date unpack(const fixed& f) { return date(f[0], f[1]); }
 };
+
+namespace arrays_tests {
 
 namespace {
 
@@ -422,3 +429,5 @@ FAR_TEST(counter_gives_every_ticket_once) {
   far::barrier();
   CHECK_EQ(cost_of([&] { tickets.next(); }), (cost{.atomics = 1, .waits = 1}));
 }
+
+}  // namespace arrays_tests

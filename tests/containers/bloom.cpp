@@ -12,6 +12,8 @@
 #include <span>
 #include <unordered_set>
 
+namespace bloom_tests {
+
 using far::operation;
 
 namespace {
@@ -45,14 +47,19 @@ struct person {
 
 }  // namespace
 
+}  // namespace bloom_tests
+
 template <>
-struct far::serializer<reading> {
+struct far::serializer<bloom_tests::reading> {
+  using reading = bloom_tests::reading;
   using fixed = std::pair<char, long>;
   static fixed pack(const reading& r) { return {r.kind, r.value}; }
   static reading unpack(const fixed& f) { return {f.first, f.second}; }
 };
+
 template <>
-struct far::serializer<word> {
+struct far::serializer<bloom_tests::word> {
+  using word = bloom_tests::word;
   static void save(far::writer& out, const word& w) { out << w.text << w.pages; }
   static word load(far::reader& in) {
     word w;
@@ -60,10 +67,13 @@ struct far::serializer<word> {
     return w;
   }
 };
+
 template <>
-struct std::hash<person> {
-  std::size_t operator()(const person& p) const { return p.name.size(); }
+struct std::hash<bloom_tests::person> {
+  std::size_t operator()(const bloom_tests::person& p) const { return p.name.size(); }
 };
+
+namespace bloom_tests {
 
 namespace {
 
@@ -376,3 +386,5 @@ FAR_TEST(promises) {
   if (FARSIDE_CHECKED)
     CHECK_THROWS(filter.find(1, far::promise::find), "a promise was broken on bloom_filter");
 }
+
+}  // namespace bloom_tests

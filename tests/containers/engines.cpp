@@ -8,6 +8,8 @@
 
 #include <memory>
 
+namespace engines_tests {
+
 namespace {
 
 using far::engine;
@@ -441,3 +443,5 @@ FAR_TEST(sent_within_a_team) {
   }
   far::barrier();
 }
+
+}  // namespace engines_tests

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <span>
 
+namespace exchange_tests {
+
 using far::operation;
 
 namespace {
@@ -32,14 +34,19 @@ struct record {
 
 }  // namespace
 
+}  // namespace exchange_tests
+
 template <>
-struct far::serializer<date> {
+struct far::serializer<exchange_tests::date> {
+  using date = exchange_tests::date;
   using fixed = std::array<int, 2>;
   static fixed pack(const date& d) { return {d.year, d.month}; }
   static date unpack(const fixed& f) { return date(f[0], f[1]); }
 };
+
 template <>
-struct far::serializer<record> {
+struct far::serializer<exchange_tests::record> {
+  using record = exchange_tests::record;
   static void save(far::writer& out, const record& r) { out << r.name << r.numbers; }
   static record load(far::reader& in) {
     record r;
@@ -47,6 +54,8 @@ struct far::serializer<record> {
     return r;
   }
 };
+
+namespace exchange_tests {
 
 namespace {
 
@@ -438,3 +447,5 @@ FAR_TEST(misuse_is_told) {
   mail.finish(wrong);
   CHECK_EQ(handled, 1);
 }
+
+}  // namespace exchange_tests

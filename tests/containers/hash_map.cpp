@@ -4,6 +4,8 @@
 
 #include <map>
 
+namespace hash_map_tests {
+
 namespace {
 
 using namespace map_types;
@@ -369,3 +371,5 @@ FAR_TEST(maps_over_teams_and_moved_maps) {
   CHECK(assigned.contains(1));
   far::barrier(half);
 }
+
+}  // namespace hash_map_tests

@@ -6,6 +6,8 @@
 
 #include <map>
 
+namespace hash_map_buffer_tests {
+
 namespace {
 
 using namespace map_types;
@@ -89,3 +91,5 @@ FAR_TEST(buffered_and_direct_changes_together) {
   for (const auto& [key, value] : map) sum += value;
   CHECK_EQ(far::all_reduce(sum, std::plus<>()), 2L * n * static_cast<long>(far::nprocs()));
 }
+
+}  // namespace hash_map_buffer_tests

@@ -2,6 +2,8 @@
 #include "harness.hpp"
 #include "map_types.hpp"
 
+namespace hash_map_costs_tests {
+
 namespace {
 
 using namespace map_types;
@@ -144,3 +146,5 @@ FAR_TEST(costs_of_size) {
   CHECK_EQ(size.gets, far::nprocs());
   far::barrier();
 }
+
+}  // namespace hash_map_costs_tests

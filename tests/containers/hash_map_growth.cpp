@@ -8,6 +8,8 @@
 #include <fstream>
 #include <map>
 
+namespace hash_map_growth_tests {
+
 namespace {
 
 using namespace map_types;
@@ -243,3 +245,5 @@ FAR_TEST(save_and_load) {
   if (far::rank() == 0) std::filesystem::remove(path);
   far::barrier();
 }
+
+}  // namespace hash_map_growth_tests

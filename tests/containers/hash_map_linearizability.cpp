@@ -3,6 +3,8 @@
 #include "histories.hpp"
 #include "map_types.hpp"
 
+namespace hash_map_linearizability_tests {
+
 namespace {
 
 using namespace map_types;
@@ -122,3 +124,5 @@ FAR_TEST(histories_of_strings) {
 FAR_TEST(histories_of_colliding_keys) {
   check_histories<int, std::uint64_t, collides_always>("hash_map, colliding,", 150, true);
 }
+
+}  // namespace hash_map_linearizability_tests

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+namespace hash_map_quick_tests {
+
 namespace {
 
 using word = std::uint64_t;
@@ -107,3 +109,5 @@ FAR_TEST(what_is_counted_is_counted_from_then_on) {
 }
 
 }  // namespace
+
+}  // namespace hash_map_quick_tests

@@ -2,6 +2,8 @@
 #include "harness.hpp"
 #include "map_types.hpp"
 
+namespace promises_tests {
+
 namespace {
 
 using far::promise;
@@ -110,3 +112,5 @@ FAR_TEST(modify_may_not_communicate) {
   far::barrier();
 }
 #endif
+
+}  // namespace promises_tests

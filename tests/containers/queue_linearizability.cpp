@@ -11,6 +11,8 @@
 
 #include <thread>
 
+namespace queue_linearizability_tests {
+
 using namespace queue_test;
 
 namespace {
@@ -143,3 +145,5 @@ void many_histories(const char* name, std::uint64_t histories) {
 FAR_TEST(circular) { many_histories<circular>("circular_queue", simulated() ? 20 : 300); }
 FAR_TEST(checksum) { many_histories<checksum>("checksum_queue", simulated() ? 20 : 300); }
 FAR_TEST(two_atomics) { many_histories<two_atomics>("two_atomics", simulated() ? 20 : 300); }
+
+}  // namespace queue_linearizability_tests

@@ -2,6 +2,8 @@
 // what many ranks do to one queue. far::fast_queue, costs and promises: queues_more.cpp.
 #include "queue_types.hpp"
 
+namespace queues_tests {
+
 using namespace queue_test;
 
 namespace {
@@ -447,3 +449,5 @@ MIXED_TEST(iteration_and_statistics) {
   CHECK_EQ(q.statistics().pushes, 20u);
   CHECK_EQ(q.statistics().pops, 15u);
 }
+
+}  // namespace queues_tests

@@ -1,6 +1,8 @@
 // far::fast_queue; what operations of all queues cost; promises, kept and broken.
 #include "queue_types.hpp"
 
+namespace queues_more_tests {
+
 using namespace queue_test;
 using far::promise;
 
@@ -416,3 +418,5 @@ FAR_TEST(broken_promises_are_told) {
   CHECK(!fast.empty());
 }
 #endif
+
+}  // namespace queues_more_tests

@@ -11,6 +11,8 @@
 #include <chrono>
 #include <thread>
 
+namespace simple_linearizability_tests {
+
 namespace lin = linearizability;
 
 namespace {
@@ -148,3 +150,5 @@ FAR_TEST(counter) {
   }
   check_all<counter>("counter", logs);
 }
+
+}  // namespace simple_linearizability_tests

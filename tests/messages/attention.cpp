@@ -7,6 +7,8 @@
 #include <atomic>
 #include <thread>
 
+namespace attention_tests {
+
 using namespace messages;
 
 namespace {
@@ -65,3 +67,5 @@ FAR_TEST(threads_of_a_rank_send) {
   CHECK_EQ(wrong.load(), 0);
   CHECK_EQ(far::all_reduce(sums->load()), 3 * n * 1001L * far::nprocs());
 }
+
+}  // namespace attention_tests

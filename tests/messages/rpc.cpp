@@ -13,6 +13,8 @@
 #include <tuple>
 #include <variant>
 
+namespace rpc_tests {
+
 using namespace messages;
 
 namespace {
@@ -48,8 +50,11 @@ struct unreadable {
 
 }  // namespace
 
+}  // namespace rpc_tests
+
 template <>
-struct far::serializer<date> {
+struct far::serializer<rpc_tests::date> {
+  using date = rpc_tests::date;
   static void save(far::writer& out, const date& d) { out << d.year << d.month; }
   static date load(far::reader& in) {
     date d;
@@ -59,18 +64,22 @@ struct far::serializer<date> {
 };
 
 template <>
-struct far::serializer<prefixer> {
+struct far::serializer<rpc_tests::prefixer> {
+  using prefixer = rpc_tests::prefixer;
   static void save(far::writer& out, const prefixer& p) { out << p.prefix; }
   static prefixer load(far::reader& in) { return {in.read<std::string>()}; }
 };
 
 template <>
-struct far::serializer<std::shared_ptr<unreadable>> {  // what is written cannot be read again
+struct far::serializer<std::shared_ptr<rpc_tests::unreadable>> {  // what is written cannot be read again
+  using unreadable = rpc_tests::unreadable;
   static void save(far::writer& out, const std::shared_ptr<unreadable>& p) { out << p->x; }
   static std::shared_ptr<unreadable> load(far::reader&) {
     throw std::runtime_error("this type cannot be read");
   }
 };
+
+namespace rpc_tests {
 
 FAR_TEST(results_come_back_from_every_rank) {
   for (far::rank_t r = 0; r < far::nprocs(); ++r) {
@@ -353,3 +362,5 @@ FAR_TEST(a_handler_that_waits_is_told) {
   far::quiesce();
 }
 #endif
+
+}  // namespace rpc_tests

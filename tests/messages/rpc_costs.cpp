@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+namespace rpc_costs_tests {
+
 using namespace messages;
 
 namespace {
@@ -101,3 +103,5 @@ FAR_TEST(costs_of_visits) {
   }
   far::quiesce();
 }
+
+}  // namespace rpc_costs_tests

@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 
+namespace rpc_flood_tests {
+
 using namespace messages;
 
 namespace {
@@ -202,3 +204,5 @@ FAR_TEST(quiesce_waits_for_chains) {
   far::quiesce();
   CHECK(end.is_ready());
 }
+
+}  // namespace rpc_flood_tests

@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+namespace serving_tests {
+
 using namespace messages;
 
 FAR_TEST(progress_serves) {
@@ -52,3 +54,5 @@ FAR_TEST(round_trips) {
   far_test::note(std::chrono::duration<double, std::micro>(time).count() / n,
                  " us for an rpc, all ranks calling their next one");
 }
+
+}  // namespace serving_tests

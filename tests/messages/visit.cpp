@@ -7,6 +7,8 @@
 #include <numeric>
 #include <string>
 
+namespace visit_tests {
+
 using namespace messages;
 
 namespace {
@@ -142,3 +144,5 @@ FAR_TEST(a_way_by_node_is_always_the_same) {
       if (a / 3 == b / 3) CHECK_EQ(hop, b);
     }
 }
+
+}  // namespace visit_tests

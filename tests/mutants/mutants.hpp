@@ -1,6 +1,16 @@
-// FARSIDE_MUTANT for builds with a planted bug: -DFARSIDE_MUTANT_CHOSEN=name says which, `none` is
-// the control. A name that is not in `list` does not compile, here or where it is planted.
+// FARSIDE_MUTANT for builds with planted bugs. One that the adversary hunts is chosen when the program starts, by
+// the variable FAR_MUTANT, so that one program has all of them. One that needs real cores may be what the compiler
+// makes of a memory order: -DFARSIDE_MUTANT_CHOSEN=name says which. Without either there is none, which is the
+// control. A name that is not in `list` does not compile, here or where it is planted.
 #pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#if !defined(FARSIDE_MUTANT_CHOSEN)
+#define FARSIDE_MUTANT_CHOSEN none
+#endif
 
 namespace far_mutants {
 
@@ -11,8 +21,30 @@ enum class name {
 #undef MUTANT
 };
 
-inline constexpr name chosen = name::FARSIDE_MUTANT_CHOSEN;
+struct mutant {
+  std::string_view name, hunter;
+};
+inline constexpr mutant list[] = {
+    {"none", "sim"},
+#define MUTANT(name, what, where, hunter, sources) {#name, #hunter},
+#include "list"
+#undef MUTANT
+};
+
+inline const name chosen_at_start = [] {
+  const char* wanted = std::getenv("FAR_MUTANT");
+  if (wanted == nullptr) return name::none;
+  for (const mutant& m : list)
+    if (m.name == wanted && m.hunter == "sim") return static_cast<name>(&m - list);
+  std::fprintf(stderr, "FAR_MUTANT=%s: no mutant of the adversary has that name\n", wanted);
+  std::abort();
+}();
+
+constexpr bool planted(name n) {
+  if (list[static_cast<int>(n)].hunter == "sim") return n == chosen_at_start;
+  return n == name::FARSIDE_MUTANT_CHOSEN;
+}
 
 }  // namespace far_mutants
 
-#define FARSIDE_MUTANT(planted) (far_mutants::chosen == far_mutants::name::planted)
+#define FARSIDE_MUTANT(bug) far_mutants::planted(far_mutants::name::bug)

@@ -15,6 +15,7 @@
 // FARSIDE_MPI_STRICT=1 does without, at a price: window_strict.hpp.
 #pragma once
 
+#include <farside/backend/mpi/mpich_waits.hpp>
 #include <farside/backend/mpi/request.hpp>
 #include <farside/backend/mpi/session.hpp>
 #include <farside/detail/add_in_place.hpp>
@@ -101,10 +102,12 @@ class window {
     } else {
       bool nothing_else = single_ && !strict_ && settled(rank, targets_[rank].numbered);
       start_get(rank, offset, to, bytes);
-      if (nothing_else) [[likely]]
+      if (nothing_else) [[likely]] {
+        wait_in_mpi waiting;
         MPI_Win_flush_local(static_cast<int>(rank), win_);
-      else
+      } else {
         complete_local(rank);
+      }
     }
   }
 
@@ -162,6 +165,7 @@ class window {
     if (started_.load(std::memory_order_relaxed) > flushed_) {
       if (crowded_) [[unlikely]]
         knock_dirty();
+      wait_in_mpi waiting;
       MPI_Win_flush_all(win_);
       if (single_) flushed_ = started_.load(std::memory_order_relaxed);
     }
@@ -301,6 +305,7 @@ class window {
   void complete(rank_t rank) {
     if (crowded_) [[unlikely]]
       knock(rank);
+    wait_in_mpi waiting;
     MPI_Win_flush(static_cast<int>(rank), win_);
     if (!single_) return;
     targets_[rank].last.store(0, std::memory_order_relaxed);
@@ -316,6 +321,7 @@ class window {
 #else
     if (crowded_) [[unlikely]]
       knock(rank);
+    wait_in_mpi waiting;
     MPI_Win_flush_local(static_cast<int>(rank), win_);
     if (single_) targets_[rank].settled = numbered_;
 #endif
@@ -591,6 +597,7 @@ pending window::async_compare_swap(rank_t rank, std::size_t offset, T expected, 
 
 [[gnu::cold]] inline void window::empty_ring() {
   if (crowded_) knock_dirty();
+  wait_in_mpi waiting;
 #ifdef OPEN_MPI
   MPI_Win_flush_all(win_);  // not local, see complete_local()
 #else

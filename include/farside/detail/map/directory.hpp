@@ -251,10 +251,13 @@ class directory {
   void look_for_quick_ways() {
     if (c_.threads != thread_level::single) return;
     quick_->capacity = quick_->changeable = 0;
-    if (c_.ended || c_.counts.operator->() != nullptr) return;  // also while counting pauses
+    if (c_.ended) return;
+    if (c_.counts.operator->() != nullptr && !FARSIDE_MUTANT(map_counted_quickly))
+      return;  // also while counting pauses
     for (rank_t m = 0; m < controls_.size(); ++m) {
       const table* t = now(m);
-      if (t == nullptr || t->quick == nullptr || t->capacity != now(0)->capacity) return;
+      if (t == nullptr || t->quick == nullptr) return;
+      if (t->capacity != now(0)->capacity && !FARSIDE_MUTANT(map_sizes_not_compared)) return;
       (*quick_)[m].buckets = t->direct;
     }
     if (now(0)->capacity >= place::narrow) return;
