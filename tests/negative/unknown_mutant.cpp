@@ -10,7 +10,7 @@
 #include <farside/farside.hpp>
 
 #ifdef CONTROL
-static_assert(!FARSIDE_MUTANT(wave_up_unflushed));
+static_assert(!FARSIDE_MUTANT(atomics_relaxed));
 #else
 static_assert(!FARSIDE_MUTANT(planted_but_not_listed));
 #endif
