@@ -81,9 +81,10 @@ class own_table : public floor_table {
   ptr<word> memory_;
 };
 
-/// What sharing costs on this machine: the same buckets in one table of all ranks, where they share memory, and
-/// the least that lets them insert at once: a bucket is claimed by one compare-and-swap, then written, then shown.
-/// Lines that another core has written have to come from there, which is no matter of whose library it is.
+/// What sharing costs on this machine: the same buckets in one table of all ranks, where they share
+/// memory, and the least that lets them insert at once: a bucket is claimed by one
+/// compare-and-swap, then written, then shown. Lines that another core has written have to come
+/// from there, which is no matter of whose library it is.
 class shared_table {
  public:
   explicit shared_table(std::size_t entries)

@@ -15,7 +15,8 @@ void inserts(suite& s, const char* where, std::size_t entries) {
   auto name = [&](const char* what) { return detail::text("hash_map ", what, ", ", where); };
   constexpr std::array titles{"insert", "insert among inserts", "insert, 512 at once"};
   auto shared = detail::text("shared plain table insert, ", where);
-  if (!s.wants(shared) && std::ranges::none_of(titles, [&](const char* t) { return s.wants(name(t)); }))
+  if (!s.wants(shared) &&
+      std::ranges::none_of(titles, [&](const char* t) { return s.wants(name(t)); }))
     return;
   hash_map<word, word> map(entries * nprocs());
   own_table floor(entries);

@@ -38,8 +38,6 @@ T& of(far::ptr<T*> here) {
 inline far::rank_t next_rank(far::rank_t by = 1) { return (far::rank() + by) % far::nprocs(); }
 
 /// Less work where each operation is simulated.
-inline int scaled(int n) {
-  return far::detail::ranks_are_simulated() ? std::max(n / 8, 1) : n;
-}
+inline int scaled(int n) { return far::detail::ranks_are_simulated() ? std::max(n / 8, 1) : n; }
 
 }  // namespace messages

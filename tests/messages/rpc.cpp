@@ -71,7 +71,8 @@ struct far::serializer<rpc_tests::prefixer> {
 };
 
 template <>
-struct far::serializer<std::shared_ptr<rpc_tests::unreadable>> {  // what is written cannot be read again
+struct far::serializer<std::shared_ptr<rpc_tests::unreadable>> {  // what is written cannot be read
+                                                                  // again
   using unreadable = rpc_tests::unreadable;
   static void save(far::writer& out, const std::shared_ptr<unreadable>& p) { out << p->x; }
   static std::shared_ptr<unreadable> load(far::reader&) {

@@ -1,7 +1,8 @@
-// FARSIDE_MUTANT for builds with planted bugs. One that the adversary hunts is chosen when the program starts, by
-// the variable FAR_MUTANT, so that one program has all of them. One that needs real cores may be what the compiler
-// makes of a memory order: -DFARSIDE_MUTANT_CHOSEN=name says which. Without either there is none, which is the
-// control. A name that is not in `list` does not compile, here or where it is planted.
+// FARSIDE_MUTANT for builds with planted bugs. One that the adversary hunts is chosen when the
+// program starts, by the variable FAR_MUTANT, so that one program has all of them. One that needs
+// real cores may be what the compiler makes of a memory order: -DFARSIDE_MUTANT_CHOSEN=name says
+// which. Without either there is none, which is the control. A name that is not in `list` does not
+// compile, here or where it is planted.
 #pragma once
 
 #include <cstdio>

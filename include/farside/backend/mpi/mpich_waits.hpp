@@ -1,10 +1,10 @@
-// MPICH's MPI_Win_flush asks its network library UCX for progress without end, and never gives up the core. Where
-// ranks share cores it so keeps from running whom it waits for, for a time slice of 3 ms: across hosts that have
-// their cores in common a test took 8 times as long.
+// MPICH's MPI_Win_flush asks its network library UCX for progress without end, and never gives up
+// the core. Where ranks share cores it so keeps from running whom it waits for, for a time slice of
+// 3 ms: across hosts that have their cores in common a test took 8 times as long.
 //
-// So a function of ours is found before UCX's own, by the linker's order, and naps as our own waits do (patience.hpp)
-// while its thread is in a flush of ours that waits for long. All other calls it passes on. An MPICH on another
-// network library does not call it; Open MPI yields by itself.
+// So a function of ours is found before UCX's own, by the linker's order, and naps as our own waits
+// do (patience.hpp) while its thread is in a flush of ours that waits for long. All other calls it
+// passes on. An MPICH on another network library does not call it; Open MPI yields by itself.
 #pragma once
 
 #include <farside/backend/mpi/served/patience.hpp>
@@ -57,7 +57,8 @@ struct wait_in_mpi {
 }  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend
 
 #ifdef MPICH_VERSION
-extern "C" [[gnu::weak, gnu::used, gnu::visibility("default")]] unsigned ucp_worker_progress(void* worker) {
+extern "C" [[gnu::weak, gnu::used, gnu::visibility("default")]] unsigned ucp_worker_progress(
+    void* worker) {
   return far::detail::mpi_backend::wait_in_mpi::progress_of_ucx(worker);
 }
 #endif
