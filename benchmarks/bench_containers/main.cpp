@@ -3,11 +3,12 @@
 //   hash_map       an open-addressing table of one process: same hash, bucket size, load and number
 //                  of entries. "one after another": the next key depends on the value found, so
 //                  that nothing overlaps; "independent": a CPU overlaps what it can
-//   shared table   what sharing alone costs: the least with which all ranks can insert into one
-//   plain table floor table    absl::flat_hash_map, where that is installed buffer         the
-//   counting loop on that table fast_queue     memcpy of the same bytes two pushers    one pusher
-//   on the same queue counter        fetch_add on one word; Bloom filter: the same atomic or load
-//   on the same words
+//   shared table   what sharing alone costs: all ranks insert into one plain table
+//   floor table    absl::flat_hash_map, where that is installed
+//   buffer         the counting loop on that table
+//   fast_queue     memcpy of the same bytes
+//   two pushers    one pusher on the same queue
+//   counter        fetch_add on one word; Bloom filter: the same atomic or load on the same words
 //
 // Where ranks share no memory, the raw calls of the transport that do the same work come first.
 #include "rows.hpp"
