@@ -58,9 +58,7 @@ try() {
   [ -x "$program" ] || return 0
   for word in "${words[@]}"; do [[ $name != *"$word"* ]] || chosen=1; done
   ((chosen)) || return 0
-  # MPICH's waits keep the core, which 4 hosts of one machine have in common (docs/rig.md).
   limit=300
-  [ "$2.$3" != mpich.rma ] || limit=1500
   [ -z "$quick" ] || limit=60
   # shellcheck disable=SC2046  # words
   run "$hosts" run -n 4 --backend "$2" -e FARSIDE_MPI="$3" --timeout $((limit - 20)) "$program" $(filters "$1")
