@@ -1,5 +1,5 @@
 // hash_map: inserting, assigning, counting, erasing. The floor is a table of each rank alone, with
-// as many entries as a rank has in the map.
+// as many entries as the map has.
 #include "floor_table.hpp"
 #include "rows.hpp"
 
@@ -18,8 +18,9 @@ void inserts(suite& s, const char* where, std::size_t entries) {
   if (!s.wants(shared) &&
       std::ranges::none_of(titles, [&](const char* t) { return s.wants(name(t)); }))
     return;
-  hash_map<word, word> map(entries * nprocs());
-  own_table floor(entries);
+  const std::size_t all = entries * nprocs();
+  hash_map<word, word> map(all);
+  own_table floor(all);
   const word first = word{rank()} << 40;
   auto ours = [&](promise with) {
     return prepared{entries, [&map] { map.clear(); },
@@ -27,7 +28,7 @@ void inserts(suite& s, const char* where, std::size_t entries) {
                       for (word i = 0; i < n; ++i) map.insert(key_of(first + i), i, with);
                     }};
   };
-  auto plain = prepared{entries, [&floor] { floor.clear(); },
+  auto plain = prepared{all, [&floor] { floor.clear(); },
                         [&floor, first](std::size_t n) {
                           for (word i = 0; i < n; ++i) floor.insert(key_of(first + i), i);
                         }};
@@ -46,7 +47,7 @@ void inserts(suite& s, const char* where, std::size_t entries) {
   s.compare(name(titles[1]), time_of_one(), ours(promise::insert), plain);
   s.compare(name(titles[2]), time_of_one(), bulk, plain);
   if (coherent()) {
-    shared_table table(entries * nprocs());
+    shared_table table(all);
     auto sharing = prepared{entries, [&table] { table.clear(); },
                             [&table, first](std::size_t n) {
                               for (word i = 0; i < n; ++i) table.insert(key_of(first + i), i);
@@ -63,13 +64,13 @@ void updates(suite& s, const char* where, std::size_t entries) {
                               "modify",     "erase and insert",        "insert, key is there"};
   if (std::ranges::none_of(titles, [&](const char* t) { return s.wants(name(t)); })) return;
   hash_map<word, word> map(entries * nprocs());
-  own_table floor(entries);
+  own_table floor(entries * nprocs());
   std::vector<word> keys;
   for (word i = 0; i < entries; ++i) {
     map.insert(key_of(rank() * entries + i), 1);
     keys.push_back(key_of((rank() + i) % nprocs() * entries + i));
-    floor.insert(keys.back(), 1);
   }
+  for (word i = 0; i < entries * nprocs(); ++i) floor.insert(key_of(i), 1);
   barrier();
   auto each = [&keys](auto change) {
     return [&keys, change, at = std::size_t{0}](std::size_t n) mutable {

@@ -79,36 +79,26 @@ class window {
   // flush orders, unless in strict mode. Atomics always go through MPI, as they may meet those of
   // others.
   [[gnu::noinline]] void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
-    if (own(rank)) return racy_copy<false>(base_ + offset, from, offset, bytes);
-    if (single_ && bytes <= small) [[likely]] {
-      start_put(rank, offset, std::memcpy(next_slot() + offset % 8, from, bytes), bytes);
-    } else if (out_of_phase(from, offset, bytes)) {
-      put_by_copies(rank, offset, from, bytes);
-    } else {
-      start_put(rank, offset, from, bytes);
-      complete_local(rank);
+    if (plain_ && bytes == 8 && offset % 8 == 0 && rank != rank_) [[likely]] {
+      put_block(rank, offset, std::memcpy(next_room(8), from, 8), 8);
+      return mark(rank);
     }
+    put_anything(rank, offset, from, bytes);
   }
 
+  /// Whole words, while nothing is under way that has to come first, or any others.
   [[gnu::noinline]] void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
-    if (own(rank)) {
-      racy_copy<true>(to, base_ + offset, offset, bytes);
-      return acquire_fence();
-    }
-    if (out_of_phase(to, offset, bytes)) [[unlikely]] {
-      get_by_copies(rank, offset, to, bytes);
-    } else if constexpr (use_request_forms) {
-      mpi_backend::complete(async_get(rank, offset, to, bytes));
-    } else {
-      bool nothing_else = single_ && !strict_ && settled(rank, targets_[rank].numbered);
-      start_get(rank, offset, to, bytes);
-      if (nothing_else) [[likely]] {
-        wait_in_mpi waiting;
+    if constexpr (!use_request_forms) {
+      const target& there = targets_[rank];
+      if (plain_ && ((reinterpret_cast<std::uintptr_t>(to) | offset | bytes) & 7) == 0 &&
+          bytes <= chunk && rank != rank_ && !dirty(rank) && there.settled >= there.numbered)
+          [[likely]] {
+        get_block(rank, offset, to, bytes);
         MPI_Win_flush_local(static_cast<int>(rank), win_);
-      } else {
-        complete_local(rank);
+        return;
       }
     }
+    get_anything(rank, offset, to, bytes);
   }
 
   pending async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
@@ -237,6 +227,36 @@ class window {
   }
 
  private:
+  [[gnu::noinline]] void put_anything(rank_t rank, std::size_t offset, const void* from,
+                                      std::size_t bytes) {
+    if (own(rank)) return racy_copy<false>(base_ + offset, from, offset, bytes);
+    if (single_ && bytes <= small) [[likely]] {
+      start_put(rank, offset, std::memcpy(next_room(bytes + 8) + offset % 8, from, bytes), bytes);
+    } else if (out_of_phase(from, offset, bytes)) {
+      put_by_copies(rank, offset, from, bytes);
+    } else {
+      start_put(rank, offset, from, bytes);
+      complete_local(rank);
+    }
+  }
+
+  [[gnu::noinline]] void get_anything(rank_t rank, std::size_t offset, void* to,
+                                      std::size_t bytes) {
+    if (own(rank)) {
+      racy_copy<true>(to, base_ + offset, offset, bytes);
+      return acquire_fence();
+    }
+    if (out_of_phase(to, offset, bytes)) [[unlikely]] {
+      get_by_copies(rank, offset, to, bytes);
+    } else if constexpr (use_request_forms) {
+      mpi_backend::complete(async_get(rank, offset, to, bytes));
+    } else {
+      bool nothing_else = plain_ && settled(rank, targets_[rank].numbered);
+      start_get(rank, offset, to, bytes);
+      nothing_else ? void(MPI_Win_flush_local(static_cast<int>(rank), win_)) : complete_local(rank);
+    }
+  }
+
   /// Whether loads and stores do for this rank's memory. A rank that polls its own memory, for
   /// what another one is to write there, makes no call of MPI and so would never serve the other:
   /// it does now and then.
@@ -266,7 +286,7 @@ class window {
 
   static constexpr std::size_t page = 4096;
   static constexpr std::size_t chunk = std::size_t{1} << 30;  // MPI counts are ints
-  static constexpr std::size_t small = 256, slot_size = small + 8, slots = 256;
+  static constexpr std::size_t small = 256, store_bytes = std::size_t{32} << 10;
 #ifdef OPEN_MPI
   static constexpr bool use_request_forms = false;  // see request.hpp
   static constexpr bool library_allocates = true;   // see make_window()
@@ -333,19 +353,19 @@ class window {
   bool settled(rank_t rank, std::uint64_t number) const { return targets_[rank].settled >= number; }
 
   /// A small put copies its source and need not wait until MPI has read it: MPI_Win_flush_local is
-  /// a round trip on some networks. The copies lie in a ring, which is emptied when it is full.
-  /// With several threads there is no ring.
-  char* next_slot() {
-    if (slot_ == slots) [[unlikely]]
-      empty_ring();
-    return ring_.get() + slot_size * slot_++;
+  /// a round trip on some networks. The copies lie one after another in a store that is emptied
+  /// when it is full, 512 at most: each begins a cache line. With several threads there is none.
+  char* next_room(std::size_t bytes) {
+    if (stored_ + bytes > store_bytes) [[unlikely]]
+      empty_store();
+    return store_.get() + std::exchange(stored_, stored_ + (bytes + 63) / 64 * 64);
   }
 
-  /// A place for what an atomic reads while it is under way: in the ring too, or else on the heap,
+  /// A place for what an atomic reads while it is under way: in the store too, or else on the heap,
   /// and then the second is what must be deleted.
   std::pair<operands*, operands*> place_operands() {
     if (single_) [[likely]]
-      return {new (next_slot()) operands, nullptr};
+      return {new (next_room(sizeof(operands))) operands, nullptr};
     auto* own = new operands;
     return {own, own};
   }
@@ -424,7 +444,7 @@ class window {
     wait_politely(request);
   }
   void knock_dirty();
-  void empty_ring();
+  void empty_store();
   MPI_Request start_knock(rank_t rank, char& answer) {
     MPI_Request request;
     MPI_Rget(&answer, 1, MPI_BYTE, static_cast<int>(rank), spare_byte_, 1, MPI_BYTE, win_,
@@ -447,14 +467,15 @@ class window {
   rank_t nprocs_ = 1;
   bool single_ = true;
   bool strict_ = false;
+  bool plain_ = true;  ///< one thread, and not strict
   bool several_nodes_ = false;
   std::atomic<unsigned> own_calls_ = 0;
   bool crowded_ = false;
   std::atomic<std::uint64_t> started_ = 0;
   std::uint64_t flushed_ = 0;
   std::uint64_t numbered_ = 0;
-  std::unique_ptr<char[]> ring_;
-  std::size_t slot_ = 0;
+  std::unique_ptr<char[]> store_;
+  std::size_t stored_ = 0;
   MPI_Aint spare_byte_ = 0;
   char* memory_ = nullptr;  ///< the window's
   std::size_t bytes_ = 0;
@@ -595,7 +616,7 @@ pending window::async_compare_swap(rank_t rank, std::size_t offset, T expected, 
   }
 }
 
-[[gnu::cold]] inline void window::empty_ring() {
+[[gnu::cold]] inline void window::empty_store() {
   if (crowded_) knock_dirty();
   wait_in_mpi waiting;
 #ifdef OPEN_MPI
@@ -603,7 +624,7 @@ pending window::async_compare_swap(rank_t rank, std::size_t offset, T expected, 
 #else
   MPI_Win_flush_local_all(win_);
 #endif
-  slot_ = 0;
+  stored_ = 0;
 }
 
 inline void window::knock_dirty() {

@@ -59,7 +59,8 @@ inline void window::open(const session& mpi, const start_options& options) {
   single_ = !mpi.multiple_threads();
   strict_ = mpi.strict();
   several_nodes_ = !mpi.one_node();
-  if (single_) ring_ = std::make_unique<char[]>(slot_size * slots);
+  plain_ = single_ && !strict_;
+  if (single_) store_ = std::make_unique<char[]>(store_bytes);
 #ifndef OPEN_MPI
   crowded_ = mpi.crowded();  // Open MPI yields by itself
 #endif

@@ -232,6 +232,7 @@ class backend {
   std::vector<neighbour> neighbours_;  // ranks whose processes this one can see
   std::mutex watching_;
   std::uint64_t watched_at_ = 0;
+  std::atomic<std::int64_t> lost_ = -1;
 };
 
 inline backend::backend(const start_options& options) {
@@ -401,13 +402,13 @@ inline bool backend::await(std::size_t offset, std::uint64_t count) {
 /// shmem_finalize begins with a barrier, so nobody's process is gone while another may still ask.
 inline std::int64_t backend::lost_rank() {
   std::unique_lock alone(watching_, std::try_to_lock);
-  if (!alone) return -1;
   std::uint64_t now = job::monotonic_ns();
-  if (now - watched_at_ < 500'000'000) return -1;
-  watched_at_ = now;
-  for (auto [rank, pid] : neighbours_)
-    if (kill(pid, 0) != 0 && errno == ESRCH) return rank;
-  return -1;
+  if (alone && now - watched_at_ >= 500'000'000) {
+    watched_at_ = now;
+    for (auto [rank, pid] : neighbours_)
+      if (kill(pid, 0) != 0 && errno == ESRCH) lost_.store(rank, std::memory_order_relaxed);
+  }
+  return lost_.load(std::memory_order_relaxed);
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::shmem_backend

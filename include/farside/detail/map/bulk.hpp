@@ -9,6 +9,7 @@
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
 inline constexpr std::size_t in_flight_together = 64;
+inline constexpr std::size_t prefetched_together = 32;  ///< to the cache, where memory is coherent
 
 /// Calls `finish(i, place, window)` for keys 0 to n - 1, in order, after the first windows of many
 /// of them have been fetched together: n gets and one wait for each 64. Where memory is coherent
@@ -57,10 +58,9 @@ void with_windows(Engine& e, std::size_t n, promise with, KeyOf key_of, Finish f
 
 /// In steps, each for all of the keys, so that one fence serves them all:
 ///
-///   where    the home buckets, on their way to the cache
+///   where    the home buckets and those after them, on their way to the cache
 ///   cells    value and key of the home or the bucket after it, without a branch: if it is not
-///   there,
-///            it is put on a list, and looked for again in the buckets that follow
+///            there it is put on a list, and looked for again in the buckets that follow
 ///
 ///   where    the same
 ///   heads    of the first bucket that is the key's by its fingerprint, or empty
@@ -73,7 +73,7 @@ template <class K, class V, class Hash, class Probing>
 template <bool Quiet, class Missed>
 void engine<K, V, Hash, Probing>::find_together(const K* keys, std::size_t n,
                                                 std::optional<V>* results, Missed missed) const {
-  constexpr std::size_t most = in_flight_together;
+  constexpr std::size_t most = prefetched_together;
   if constexpr (!Quiet) full_fence();
   [[maybe_unused]] const auto first_views = tables.views();
   sought where[most];
@@ -81,16 +81,18 @@ void engine<K, V, Hash, Probing>::find_together(const K* keys, std::size_t n,
     std::size_t many = std::min(most, n - begin);
     // Each time: what was missed may have gone to other tables.
     const auto views = FARSIDE_MUTANT(map_views_kept) ? first_views : tables.views();
+    auto not_clear = [&](std::size_t i) { missed(begin + i); };
     if (views.common_capacity != 0) [[likely]] {
       seek(keys, many, where, [&](rank_t member) { return views.quickly(member); });
     } else {
       seek(keys, many, where, [&](rank_t member) { return views[member]; });
     }
-    auto not_clear = [&](std::size_t i) { missed(begin + i); };
-    if constexpr (cells)
-      take_cells<Quiet>(where, keys, many, results, not_clear);
-    else
+    if constexpr (cells) {
+      auto spot_of = [&](std::size_t i) { return spot(where[i].at, where[i].wanted); };
+      take_cells<Quiet>(spot_of, keys, many, results, not_clear);
+    } else {
       take_bodies<Quiet>(where, keys, many, results, not_clear);
+    }
   }
   if constexpr (!Quiet) acquire_fence();
 }
@@ -106,12 +108,14 @@ template <class ViewOf>
     view t = view_of(p.member);
     where[i] = {t.buckets + p.home(t.capacity) * bucket_words, spot::wanted_of(p)};
     __builtin_prefetch(where[i].at);
+    __builtin_prefetch(where[i].at + bucket_words);
   }
 }
 
+/// `where(i)`: the spot of key i.
 template <class K, class V, class Hash, class Probing>
-template <bool Quiet, class Missed>
-FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(sought* where, const K* keys,
+template <bool Quiet, class Where, class Missed>
+FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(Where where, const K* keys,
                                                                 std::size_t n,
                                                                 std::optional<V>* results,
                                                                 Missed missed) {
@@ -122,23 +126,31 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(sought* where, c
     for (std::size_t k = 0; k < key_store::words; ++k)
       held[k] = peek(at[2 + entry::value_words + k]);
   };
-  word value, held[key_store::words];
-  std::uint32_t left[in_flight_together];
+  struct {
+    sought from;
+    std::size_t i;
+  } left[prefetched_together];
   std::size_t others = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const spot here(where[i].at, where[i].wanted);
-    word *at = here.first(), h = peek(at[0]);
+  // Key i is there, or left over. As numbers, which need no branches.
+  auto take = [&](std::size_t i, const spot& here) __attribute__((always_inline)) {
+    word *at = here.first(), h = peek(at[0]), value, held[key_store::words];
     load(at, value, held);
     results[i] = std::optional<V>(static_cast<V>(value - cell::bias));
-    left[others] = static_cast<std::uint32_t>(i);
-    // As numbers, which need no branches.
+    left[others] = {{at, here.wanted}, i};
     word unlike = static_cast<std::uint32_t>(h ^ here.wanted) | cell::unlike_simple(value);
     others += (unlike != 0) | !*key_store::equals(held, keys[i]);
+  };
+  for (std::size_t i = 0; i < n; ++i) take(i, where(i));
+  // One bucket further, as long as that finds many of those that are left.
+  for (std::size_t before = n; others > 4 && others * 4 <= before * 3;) {
+    before = std::exchange(others, 0);
+    for (std::size_t k = 0; k < before; ++k)
+      take(left[k].i, spot(left[k].from.at, left[k].from.wanted));
   }
   for (std::size_t k = 0; k < others; ++k) {
-    const std::size_t i = left[k];
-    const spot here(where[i].at, where[i].wanted);
-    word *at = here.first(), h = peek(at[0]);
+    const std::size_t i = left[k].i;
+    const spot here(left[k].from.at, left[k].from.wanted);
+    word *at = here.first(), h = peek(at[0]), value, held[key_store::words];
     while (here.is_another(h)) h = peek((at += bucket_words)[0]);
     load(at, value, held);
     if (here.fits(h) && cell::simple(value) && *key_store::equals(held, keys[i])) {
@@ -160,7 +172,7 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_bodies(sought* where, 
   struct {
     word head;
     word body[bucket_words - 2];
-  } copies[in_flight_together];
+  } copies[prefetched_together];
   for (std::size_t i = 0; i < n; ++i) {
     const spot here(where[i].at, where[i].wanted);
     word *at = here.first(), h = peek(at[0]);

@@ -123,7 +123,10 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_quickly(const quick_
                                                                     const Update& with,
                                                                     outcome& done, Tell tell) {
   quick_tables::part& mine = *where.part;
-  word *const home = where.home, *at = where.first();
+  word *const home = where.home, *at = home;
+  // Where the bucket has to come from memory, a guess that its home is empty is as good as any:
+  // wrong ones cost little beside it, and the next operation need not wait to begin.
+  if (Update::changes || in.changeable <= in_caches) at = where.first();
   word h = peek(at[0]);
   for (; h != 0 && !where.fits(h); h = peek((at += bucket_words)[0]))
     if (!where.is_another(h)) return false;

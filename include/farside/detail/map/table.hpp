@@ -121,6 +121,10 @@ inline constexpr auto claim_order = std::memory_order_seq_cst;
 inline constexpr auto publish_order = std::memory_order_release;
 #endif
 
+/// Tables of up to so many buckets are taken to be in a cache. What is best there and beyond it
+/// differs, and neither is much worse than the other where this is wrong.
+inline constexpr word in_caches = word{1} << 13;
+
 /// How many buckets a get fetches at first: 256 bytes cost hardly more than 8.
 template <class Bucket>
 inline constexpr word window = std::clamp<word>(256 / sizeof(Bucket), 1, 8);
