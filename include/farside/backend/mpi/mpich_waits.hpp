@@ -8,6 +8,7 @@
 #pragma once
 
 #include <farside/backend/mpi/served/patience.hpp>
+#include <farside/backend/select.hpp>
 
 #include <dlfcn.h>
 #include <mpi.h>

@@ -16,6 +16,7 @@
 // same core then runs for 3 ms, ten compilers for 25 ms. Who naps keeps its claim.
 #pragma once
 
+#include <farside/backend/select.hpp>
 #include <farside/detail/board.hpp>
 
 #include <sched.h>
