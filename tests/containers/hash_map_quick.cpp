@@ -35,6 +35,19 @@ void check_all(const map_type& map, word keys, bool there) {
   }
 }
 
+// Larger than detail::map::in_caches, where an insert looks at the home first.
+FAR_TEST(tables_beyond_caches) {
+  const word n = far::nprocs(), each = 300, keys = each * n;
+  map_type map(9000 * n);
+  for (word key = far::rank() * each; key < (far::rank() + 1) * each; ++key)
+    CHECK(map.insert(key, value_of(key)));
+  far::barrier();
+  for (word key = far::rank(); key < keys; key += 3) CHECK(!map.insert(key, 0));
+  far::barrier();
+  check_all(map, keys, true);
+  CHECK_EQ(map.size(), keys);
+}
+
 FAR_TEST(one_by_one_and_many_at_once_while_tables_grow) {
   const word n = far::nprocs(), each = 400, keys = each * n;
   map_type map(8);  // grows, on all members at once

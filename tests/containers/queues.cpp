@@ -450,4 +450,28 @@ MIXED_TEST(iteration_and_statistics) {
   CHECK_EQ(q.statistics().pops, 15u);
 }
 
+// So large that slots which follow each other lie apart where that pays (detail/ring_shape.hpp):
+// each element has a place of its own, whatever their size and however they are pushed.
+template <class T>
+void fill_large_ring() {
+  const std::uint64_t capacity = 3000;
+  far::circular_queue<T> q(0, capacity);
+  if (far::rank() == far::nprocs() - 1) {
+    for (std::uint64_t lap = 0, next = 0; lap < 2; ++lap) {
+      std::vector<T> many;
+      while (many.size() < capacity - 200) many.push_back(make<T>(next++));
+      q.push(std::span<const T>(many));
+      for (int i = 0; i < 200; ++i) q.push(make<T>(next++));
+      CHECK(!q.try_push(make<T>(0)));
+      std::vector<T> got = q.pop(capacity);
+      for (std::uint64_t i = 0; i < capacity; ++i) CHECK(got[i] == make<T>(lap * capacity + i));
+    }
+  }
+  far::barrier();
+}
+FAR_TEST(a_large_ring) {
+  fill_large_ring<long>();
+  fill_large_ring<wide>();
+}
+
 }  // namespace queues_tests

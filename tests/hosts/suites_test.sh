@@ -7,9 +7,10 @@
 #   ok   containers.openmpi.two_sided: 143 passed, 0 failed in 40.1 s; slowest: queues.many (1203 ms)
 #
 # and what was printed, where it failed. WORD: only those whose name contains one of the words.
-# --quick: a few tests of conformance and containers. --once: the containers by each strategy on one MPI. PROGRAM_DIR holds conformance_, containers_ and messages_ for
-# any back end, with what carries them, or for openmpi and mpich, as far as they are built. Ends with status 77 where hosts cannot be made, and
-# says why; with 1 if anything failed.
+# --quick: a few tests of conformance and containers. --once: the containers by each strategy on one MPI.
+# PROGRAM_DIR holds conformance_, containers_ and messages_ for any back end, with what carries them, or for openmpi
+# and mpich, as far as they are built. Ends with status 77 where hosts cannot be made, and says why; with 1 if
+# anything failed.
 set -u
 FARSIDE=$(realpath "$1")
 programs=$(realpath "$2")

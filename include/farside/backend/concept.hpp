@@ -102,9 +102,7 @@ concept backend =
 
       b.progress();  ///< whatever the transport needs to be given now and then
       b.pause();     ///< called once a round by every wait loop: yields
-      {
-        b.lost_rank()
-      } -> std::same_as<std::int64_t>;  ///< a rank that is dead, from then on; or -1
+      { b.lost_rank() } -> std::same_as<std::int64_t>;  ///< a dead rank, ever after, or -1
       b.finish();    ///< collective end; the destructor alone must not communicate
       b.abort(why);  ///< ends the whole job, as well as the transport can
     };

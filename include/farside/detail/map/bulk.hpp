@@ -87,12 +87,10 @@ void engine<K, V, Hash, Probing>::find_together(const K* keys, std::size_t n,
     } else {
       seek(keys, many, where, [&](rank_t member) { return views[member]; });
     }
-    if constexpr (cells) {
-      auto spot_of = [&](std::size_t i) { return spot(where[i].at, where[i].wanted); };
-      take_cells<Quiet>(spot_of, keys, many, results, not_clear);
-    } else {
+    if constexpr (cells)
+      take_cells<Quiet>(where, keys, many, results, not_clear);
+    else
       take_bodies<Quiet>(where, keys, many, results, not_clear);
-    }
   }
   if constexpr (!Quiet) acquire_fence();
 }
@@ -112,10 +110,9 @@ template <class ViewOf>
   }
 }
 
-/// `where(i)`: the spot of key i.
 template <class K, class V, class Hash, class Probing>
-template <bool Quiet, class Where, class Missed>
-FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(Where where, const K* keys,
+template <bool Quiet, class Missed>
+FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(const sought* where, const K* keys,
                                                                 std::size_t n,
                                                                 std::optional<V>* results,
                                                                 Missed missed) {
@@ -132,7 +129,8 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(Where where, con
   } left[prefetched_together];
   std::size_t others = 0;
   // Key i is there, or left over. As numbers, which need no branches.
-  auto take = [&](std::size_t i, const spot& here) __attribute__((always_inline)) {
+  auto take = [&](std::size_t i, sought from) __attribute__((always_inline)) {
+    const spot here(from.at, from.wanted);
     word *at = here.first(), h = peek(at[0]), value, held[key_store::words];
     load(at, value, held);
     results[i] = std::optional<V>(static_cast<V>(value - cell::bias));
@@ -140,12 +138,11 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(Where where, con
     word unlike = static_cast<std::uint32_t>(h ^ here.wanted) | cell::unlike_simple(value);
     others += (unlike != 0) | !*key_store::equals(held, keys[i]);
   };
-  for (std::size_t i = 0; i < n; ++i) take(i, where(i));
+  for (std::size_t i = 0; i < n; ++i) take(i, where[i]);
   // One bucket further, as long as that finds many of those that are left.
   for (std::size_t before = n; others > 4 && others * 4 <= before * 3;) {
     before = std::exchange(others, 0);
-    for (std::size_t k = 0; k < before; ++k)
-      take(left[k].i, spot(left[k].from.at, left[k].from.wanted));
+    for (std::size_t k = 0; k < before; ++k) take(left[k].i, left[k].from);
   }
   for (std::size_t k = 0; k < others; ++k) {
     const std::size_t i = left[k].i;

@@ -353,9 +353,9 @@ class engine : public shared_state {
   };
   template <class ViewOf>
   void seek(const K* keys, std::size_t n, sought* where, ViewOf view_of) const;
-  template <bool Quiet, class Where, class Missed>
-  static void take_cells(Where where, const K* keys, std::size_t n, std::optional<V>* results,
-                         Missed missed);
+  template <bool Quiet, class Missed>
+  static void take_cells(const sought* where, const K* keys, std::size_t n,
+                         std::optional<V>* results, Missed missed);
   template <bool Quiet, class Missed>
   static void take_bodies(sought* where, const K* keys, std::size_t n, std::optional<V>* results,
                           Missed missed);
