@@ -204,9 +204,11 @@ class by_calls {
   }
   static place after(place p, word zero) { return {p.pe, p.address + zero}; }
 
+  /// What far::get promises: nothing that follows runs ahead of it.
   word get(place p) {
     word value;
     shmem_getmem(&value, p.address, 8, p.pe);
+    std::atomic_thread_fence(std::memory_order_acquire);
     return value;
   }
   void put(place p, word value) { shmem_putmem(p.address, &value, 8, p.pe); }
@@ -222,7 +224,10 @@ class by_calls {
   word compare_swap(place p, word expected, word desired) {
     return shmem_ulong_atomic_compare_swap(p.address, expected, desired, p.pe);
   }
-  void read(place p, word* to, std::size_t bytes) { shmem_getmem(to, p.address, bytes, p.pe); }
+  void read(place p, word* to, std::size_t bytes) {
+    shmem_getmem(to, p.address, bytes, p.pe);
+    std::atomic_thread_fence(std::memory_order_acquire);
+  }
   void write(place p, const word* from, std::size_t bytes) {
     shmem_putmem(p.address, from, bytes, p.pe);
   }

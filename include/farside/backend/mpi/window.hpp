@@ -19,6 +19,7 @@
 #include <farside/backend/mpi/request.hpp>
 #include <farside/backend/mpi/session.hpp>
 #include <farside/detail/add_in_place.hpp>
+#include <farside/detail/fetch_by_swaps.hpp>
 #include <farside/detail/shared_memory.hpp>
 
 #include <sched.h>
@@ -80,8 +81,18 @@ class window {
   // others.
   [[gnu::noinline]] void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
     if (plain_ && bytes == 8 && offset % 8 == 0 && rank != rank_) [[likely]] {
-      put_block(rank, offset, std::memcpy(next_room(8), from, 8), 8);
+      put_block(rank, offset, std::memcpy(next_room(rank, 8), from, 8), 8);
       return mark(rank);
+    }
+    if constexpr (!use_request_forms) {
+      // Within a node a local flush costs less than a copy.
+      if (plain_ && !several_nodes_ && whole_words(from, offset, bytes) && rank != rank_ &&
+          all_settled()) {
+        put_block(rank, offset, from, bytes);
+        mark(rank);
+        MPI_Win_flush_local(static_cast<int>(rank), win_);
+        return;
+      }
     }
     put_anything(rank, offset, from, bytes);
   }
@@ -89,10 +100,8 @@ class window {
   /// Whole words, while nothing is under way that has to come first, or any others.
   [[gnu::noinline]] void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     if constexpr (!use_request_forms) {
-      const target& there = targets_[rank];
-      if (plain_ && ((reinterpret_cast<std::uintptr_t>(to) | offset | bytes) & 7) == 0 &&
-          bytes <= chunk && rank != rank_ && !dirty(rank) && there.settled >= there.numbered)
-          [[likely]] {
+      if (plain_ && whole_words(to, offset, bytes) && rank != rank_ && !dirty(rank) &&
+          all_settled()) [[likely]] {
         get_block(rank, offset, to, bytes);
         MPI_Win_flush_local(static_cast<int>(rank), win_);
         return;
@@ -114,9 +123,9 @@ class window {
   template <atomic_op Op, atomic_word T>
   T fetch_op(rank_t rank, std::size_t offset, T value) {
     if constexpr (needs_loop<Op>)
-      return fetch_by_swaps<Op>(rank, offset, value);
+      return fetch_by_swaps<Op>(*this, rank, offset, value);
     else
-      return strict_ ? fetch_by_swaps<Op>(rank, offset, value)
+      return strict_ ? fetch_by_swaps<Op>(*this, rank, offset, value)
                      : fetch(rank, offset, value, mpi_op<Op>());
   }
 
@@ -147,8 +156,7 @@ class window {
       complete(rank);
       if (rank != rank_) return;
     }
-    if (rank == rank_) MPI_Win_sync(win_);  // orders its stores
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    order_own();
   }
 
   void flush() {
@@ -157,9 +165,12 @@ class window {
         knock_dirty();
       wait_in_mpi waiting;
       MPI_Win_flush_all(win_);
-      if (single_) flushed_ = started_.load(std::memory_order_relaxed);
+      if (single_) {
+        flushed_ = started_.load(std::memory_order_relaxed);
+        if (!all_settled()) settle_all();
+      }
     }
-    MPI_Win_sync(win_);
+    order_own();
   }
 
   /// The barrier of all ranks, after a flush: MPI's own. Open MPI's takes longer than our signals
@@ -231,7 +242,8 @@ class window {
                                       std::size_t bytes) {
     if (own(rank)) return racy_copy<false>(base_ + offset, from, offset, bytes);
     if (single_ && bytes <= small) [[likely]] {
-      start_put(rank, offset, std::memcpy(next_room(bytes + 8) + offset % 8, from, bytes), bytes);
+      start_put(rank, offset, std::memcpy(next_room(rank, bytes + 8) + offset % 8, from, bytes),
+                bytes);
     } else if (out_of_phase(from, offset, bytes)) {
       put_by_copies(rank, offset, from, bytes);
     } else {
@@ -251,7 +263,7 @@ class window {
     } else if constexpr (use_request_forms) {
       mpi_backend::complete(async_get(rank, offset, to, bytes));
     } else {
-      bool nothing_else = plain_ && settled(rank, targets_[rank].numbered);
+      bool nothing_else = plain_ && all_settled();
       start_get(rank, offset, to, bytes);
       nothing_else ? void(MPI_Win_flush_local(static_cast<int>(rank), win_)) : complete_local(rank);
     }
@@ -262,17 +274,27 @@ class window {
   /// it does now and then.
   bool own(rank_t rank) {
     if (rank != rank_ || strict_) return false;
+    serve_now_and_then();
+    return true;
+  }
+  void serve_now_and_then() {
     constexpr unsigned seldom = 32;
     unsigned calls = own_calls_.load(std::memory_order_relaxed) + 1;  // a lost one does not matter
     own_calls_.store(calls, std::memory_order_relaxed);
     if (calls % seldom == 0) [[unlikely]]
       progress();
-    return true;
   }
 
-  /// A load, and a compare-and-swap if that changes anything, as often as others were faster.
-  template <atomic_op Op, atomic_word T>
-  T fetch_by_swaps(rank_t rank, std::size_t offset, T value);
+  /// This rank's loads and stores of its own memory, before and after. In the unified model a fence
+  /// of the CPU does what MPI_Win_sync does, which costs a call; but that serves others as well, in
+  /// `osc pt2pt`.
+  void order_own() {
+    if (strict_ || several_nodes_) [[unlikely]]
+      MPI_Win_sync(win_);
+    else
+      serve_now_and_then();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
 
   template <atomic_word T>
   T fetch(rank_t rank, std::size_t offset, T value, MPI_Op op) {
@@ -295,12 +317,14 @@ class window {
   static constexpr bool library_allocates = false;
 #endif
 
+  static constexpr rank_t for_several = ~rank_t{0};
+
   /// What this rank knows of another one.
   struct target {
     MPI_Aint start = 0;                   ///< where its segment begins in its window, see open()
     std::atomic<std::uint64_t> last = 0;  ///< stamp of the last operation not known to be complete
-    std::uint64_t numbered = 0;           ///< number of the last operation that has one
-    std::uint64_t settled = 0;  ///< operations up to this number are complete at the origin
+    std::uint64_t settled = 0;    ///< operations up to this number are complete at the origin
+    std::uint64_t under_way = 0;  ///< operations that have one, begun since the last flush
   };
 
   MPI_Aint place(rank_t rank, std::size_t offset) const {
@@ -330,6 +354,8 @@ class window {
     if (!single_) return;
     targets_[rank].last.store(0, std::memory_order_relaxed);
     targets_[rank].settled = numbered_;
+    under_way_ -= std::exchange(targets_[rank].under_way, 0);
+    if (stored_for_ == rank) stored_ = 0;
   }
 
   /// All operations of this rank on `rank` are complete here. In Open MPI's `osc pt2pt` the local
@@ -348,28 +374,46 @@ class window {
   }
 
   /// Operations that have a request are numbered, so that one flush completes all before it.
-  std::uint64_t number(rank_t rank) { return single_ ? targets_[rank].numbered = ++numbered_ : 0; }
+  std::uint64_t number(rank_t rank) {
+    if (!single_) return 0;
+    ++targets_[rank].under_way;
+    ++under_way_;
+    return ++numbered_;
+  }
+  /// None is under way, to any rank. Only then is a local flush of Open MPI's `osc pt2pt` sure to
+  /// return, see complete_local().
+  bool all_settled() const { return under_way_ == 0; }
+  void settle_all() {
+    for (rank_t rank = 0; rank < nprocs_; ++rank) targets_[rank].under_way = 0;
+    under_way_ = 0;
+  }
 
   bool settled(rank_t rank, std::uint64_t number) const { return targets_[rank].settled >= number; }
 
   /// A small put copies its source and need not wait until MPI has read it: MPI_Win_flush_local is
   /// a round trip on some networks. The copies lie one after another in a store that is emptied
-  /// when it is full, 512 at most: each begins a cache line. With several threads there is none.
-  char* next_room(std::size_t bytes) {
+  /// when it is full, 512 at most: each begins a cache line; and when all that it has is for one
+  /// rank, and complete there. With several threads there is none.
+  char* next_room(rank_t rank, std::size_t bytes) {
     if (stored_ + bytes > store_bytes) [[unlikely]]
       empty_store();
+    stored_for_ = stored_ == 0 || stored_for_ == rank ? rank : for_several;
     return store_.get() + std::exchange(stored_, stored_ + (bytes + 63) / 64 * 64);
   }
 
   /// A place for what an atomic reads while it is under way: in the store too, or else on the heap,
   /// and then the second is what must be deleted.
-  std::pair<operands*, operands*> place_operands() {
+  std::pair<operands*, operands*> place_operands(rank_t rank) {
     if (single_) [[likely]]
-      return {new (next_room(sizeof(operands))) operands, nullptr};
+      return {new (next_room(rank, sizeof(operands))) operands, nullptr};
     auto* own = new operands;
     return {own, own};
   }
 
+  /// Whether one call of MPI copies it by words, on both sides.
+  static bool whole_words(const void* side, std::size_t offset, std::size_t bytes) {
+    return ((reinterpret_cast<std::uintptr_t>(side) | offset | bytes) & 7) == 0 && bytes <= chunk;
+  }
   /// Whether one call of MPI does it.
   static bool one_block(std::size_t offset, std::size_t bytes) {
     return bytes < 8 || ((offset | bytes) % 8 == 0 && bytes <= chunk);
@@ -474,8 +518,10 @@ class window {
   std::atomic<std::uint64_t> started_ = 0;
   std::uint64_t flushed_ = 0;
   std::uint64_t numbered_ = 0;
+  std::uint64_t under_way_ = 0;
   std::unique_ptr<char[]> store_;
   std::size_t stored_ = 0;
+  rank_t stored_for_ = for_several;
   MPI_Aint spare_byte_ = 0;
   char* memory_ = nullptr;  ///< the window's
   std::size_t bytes_ = 0;
@@ -548,10 +594,10 @@ pending window::async_fetch_op(rank_t rank, std::size_t offset, T value, T& old)
     return {};
   } else {
     if (strict_) {
-      old = fetch_by_swaps<Op>(rank, offset, value);
+      old = fetch_by_swaps<Op>(*this, rank, offset, value);
       return {};
     }
-    auto [kept, own] = place_operands();
+    auto [kept, own] = place_operands(rank);
     std::memcpy(&kept->value, &value, sizeof value);
     int to = static_cast<int>(rank);
     MPI_Datatype type = word_type<T>();
@@ -568,7 +614,7 @@ pending window::async_fetch_op(rank_t rank, std::size_t offset, T value, T& old)
 
 template <atomic_word T>
 pending window::async_compare_swap(rank_t rank, std::size_t offset, T expected, T desired, T& old) {
-  auto [kept, own] = place_operands();
+  auto [kept, own] = place_operands(rank);
   std::memcpy(&kept->value, &desired, sizeof desired);
   std::memcpy(&kept->expected, &expected, sizeof expected);
   MPI_Compare_and_swap(&kept->value, &kept->expected, &old, word_type<T>(), static_cast<int>(rank),

@@ -16,35 +16,8 @@
 #include <farside/backend/mpi/window.hpp>
 
 #include <algorithm>
-#include <type_traits>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
-
-/// What an atomic leaves behind.
-template <atomic_op Op, atomic_word T>
-constexpr T changed(T old, T value) {
-  using bits = std::make_unsigned_t<T>;
-  if constexpr (Op == atomic_op::add)
-    return static_cast<T>(static_cast<bits>(old) + static_cast<bits>(value));
-  if constexpr (Op == atomic_op::bit_and) return static_cast<T>(old & value);
-  if constexpr (Op == atomic_op::bit_or) return static_cast<T>(old | value);
-  if constexpr (Op == atomic_op::bit_xor) return static_cast<T>(old ^ value);
-  if constexpr (Op == atomic_op::min) return std::min(old, value);
-  if constexpr (Op == atomic_op::max) return std::max(old, value);
-  if constexpr (Op == atomic_op::swap) return value;
-}
-
-template <atomic_op Op, atomic_word T>
-T window::fetch_by_swaps(rank_t rank, std::size_t offset, T value) {
-  T old = atomic_load<T>(rank, offset);
-  for (;;) {
-    T fresh = changed<Op>(old, value);
-    if (fresh == old) return old;
-    T seen = compare_swap(rank, offset, old, fresh);
-    if (seen == old) return old;
-    old = seen;
-  }
-}
 
 /// Calls `move(begin, length, type, size)` for blocks of whole words of one type: of 8 bytes where
 /// they are aligned, of 4 where those do not fit, and bytes.

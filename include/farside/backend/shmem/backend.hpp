@@ -11,6 +11,7 @@
 #include <farside/backend/shmem/startup.hpp>
 #include <farside/detail/add_in_place.hpp>
 #include <farside/detail/board.hpp>
+#include <farside/detail/fetch_by_swaps.hpp>
 #include <farside/detail/shared_memory.hpp>
 
 #include <dlfcn.h>
@@ -215,11 +216,13 @@ class backend {
   void start(thread_level threads);
   void meet_the_others(std::size_t segment);
   void allocate();
+  void try_bitwise();
 
   char* base_ = nullptr;
   rank_t rank_ = 0;
   rank_t nprocs_ = 1;
   bool one_machine_ = true;
+  bool bitwise_works_ = true;
   int spins_ = 0;
   std::size_t segment_ = 0;
   traffic traffic_;
@@ -246,6 +249,7 @@ inline backend::backend(const start_options& options) {
   start(options.threads);
   meet_the_others(segment);
   allocate();
+  try_bitwise();
 }
 
 inline void backend::start(thread_level threads) {
@@ -305,18 +309,37 @@ inline void backend::allocate() {
   shmem_barrier_all();
 }
 
+/// Collective. Between processes of one machine UCX 1.13 on x86-64 takes the word's old value for
+/// the operand of the and, or and xor that return it: so each rank tries them, on a word of its
+/// own, of the next rank and of the next one on this machine, each of which nobody else tries.
+inline void backend::try_bitwise() {
+  auto works = [this](std::size_t offset, rank_t rank) {
+    auto* word = at<unsigned long>(offset);
+    int pe = static_cast<int>(rank);
+    bool right = shmem_ulong_atomic_fetch_or(word, 5, pe) == 0 &&
+                 shmem_ulong_atomic_fetch_xor(word, 6, pe) == 5 &&
+                 shmem_ulong_atomic_fetch_and(word, 2, pe) == 3 &&
+                 shmem_ulong_atomic_fetch(word, pe) == 2;
+    shmem_ulong_atomic_set(word, 0, pe);
+    return right;
+  };
+  auto next = std::ranges::find_if(neighbours_, [this](auto n) { return n.rank > rank_; });
+  if (next == neighbours_.end()) next = neighbours_.begin();
+  bool own = works(0, rank_), others = works(8, (rank_ + 1) % nprocs_);
+  bool near = next == neighbours_.end() || works(16, next->rank);
+  bitwise_works_ = own && others && near;
+  shmem_barrier_all();
+}
+
 template <atomic_op Op, atomic_word T>
 T backend::fetch_op(rank_t rank, std::size_t offset, T value) {
   serve_before_own(rank);
   int pe = static_cast<int>(rank);
+  constexpr bool bitwise =
+      Op == atomic_op::bit_and || Op == atomic_op::bit_or || Op == atomic_op::bit_xor;
+  if (bitwise && !bitwise_works_) return fetch_by_swaps<Op>(*this, rank, offset, value);
   if constexpr (Op == atomic_op::min || Op == atomic_op::max) {
-    T old = atomic_load<T>(rank, offset);
-    while (Op == atomic_op::min ? value < old : value > old) {
-      T seen = compare_swap(rank, offset, old, value);
-      if (seen == old) break;
-      old = seen;
-    }
-    return old;
+    return fetch_by_swaps<Op>(*this, rank, offset, value);
   } else if constexpr (sizeof(T) == 8) {
     auto* word = at<unsigned long>(offset);
     auto operand = static_cast<unsigned long>(value);

@@ -63,7 +63,8 @@ class memory {
     return reach_[rank] >= 0 ? near_.address(local(rank), offset) : nullptr;
   }
 
-  void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+  // Functions of their own: nothing is to be inlined where windows are used instead.
+  [[gnu::noinline]] void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
     if (reach_[rank] >= 0) {
       near_.put(local(rank), offset, from, bytes);
       return now_and_then();
@@ -71,7 +72,7 @@ class memory {
     far_put(rank, offset, from, bytes);
   }
 
-  void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+  [[gnu::noinline]] void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     if (reach_[rank] >= 0) {
       near_.get(local(rank), offset, to, bytes);
       return now_and_then();
@@ -93,7 +94,7 @@ class memory {
   }
 
   template <atomic_op Op, atomic_word T>
-  T fetch_op(rank_t rank, std::size_t offset, T value) {
+  [[gnu::noinline]] T fetch_op(rank_t rank, std::size_t offset, T value) {
     if (reach_[rank] >= 0) {
       now_and_then();
       return near_.fetch_op<Op>(local(rank), offset, value);
@@ -104,7 +105,7 @@ class memory {
   }
 
   template <atomic_word T>
-  T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
+  [[gnu::noinline]] T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
     if (reach_[rank] >= 0) {
       now_and_then();
       return near_.compare_swap(local(rank), offset, expected, desired);
@@ -115,7 +116,7 @@ class memory {
   }
 
   template <atomic_word T>
-  T atomic_load(rank_t rank, std::size_t offset) {
+  [[gnu::noinline]] T atomic_load(rank_t rank, std::size_t offset) {
     if (reach_[rank] >= 0) {
       now_and_then();
       return near_.atomic_load<T>(local(rank), offset);
@@ -399,7 +400,7 @@ inline pending memory::async_get(rank_t rank, std::size_t offset, void* to, std:
   return handle(far_get(rank, offset, to, bytes));
 }
 
-inline void memory::flush(rank_t rank) {
+[[gnu::noinline]] inline void memory::flush(rank_t rank) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (reach_[rank] >= 0) return now_and_then();
   std::uint32_t server = targets_[rank].server;
@@ -410,7 +411,7 @@ inline void memory::flush(rank_t rank) {
 }
 
 /// Fences to all servers are under way together.
-inline void memory::flush() {
+[[gnu::noinline]] inline void memory::flush() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   std::unique_lock lock(gate_);
   if (client_.dirty().empty()) {
