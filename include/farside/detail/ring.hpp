@@ -37,6 +37,7 @@
 #include <farside/core/atomics.hpp>
 #include <farside/core/rma.hpp>
 #include <farside/detail/ring_shape.hpp>
+#include <farside/detail/ring_turns.hpp>
 
 #include <array>
 #include <atomic>
@@ -93,6 +94,8 @@ class ring {
     for (ring_knowledge* known : {&room_until_, &free_until_, &filled_until_, &push_guess_,
                                   &pop_guess_, &push_lap_, &pop_lap_})
       known->set(0);
+    push_turns_.reset();
+    pop_turns_.reset();
   }
 
   context& where() const { return *where_; }
@@ -133,12 +136,12 @@ class ring {
   }
 
   [[gnu::always_inline]] std::uint64_t claim_push(std::uint64_t n) {
-    std::uint64_t first = add(ring_word::tail, n);
+    std::uint64_t first = add(ring_word::tail, n, push_turns_);
     push_guess_.set(first + n);
     return first;
   }
   [[gnu::always_inline]] std::uint64_t claim_pop(std::uint64_t n) {
-    std::uint64_t first = add(ring_word::head, n);
+    std::uint64_t first = add(ring_word::head, n, pop_turns_);
     pop_guess_.set(first + n);
     return first;
   }
@@ -152,6 +155,7 @@ class ring {
     note(*where_, operation::atomic, host(), 8, false);
     raw_word(ring_word::head).store(ticket + n, std::memory_order_relaxed);
     pop_guess_.set(ticket + n);
+    pop_turns_.expect(ticket + n);
   }
 
   std::optional<std::uint64_t> try_claim_push(std::uint64_t n) {
@@ -168,16 +172,18 @@ class ring {
   ring_grant try_claim_pop(std::uint64_t most, Ready ready);
 
   /// As many tickets as there is room for, while nobody pops.
-  ring_grant phased_push(std::uint64_t n) { return granted_push(add(ring_word::tail, n), n); }
+  ring_grant phased_push(std::uint64_t n) {
+    return granted_push(add(ring_word::tail, n, push_turns_), n);
+  }
   /// The same for tickets that were taken.
   ring_grant granted_push(std::uint64_t first, std::uint64_t n) {
-    return granted(ring_word::tail, first, n, room_until_,
+    return granted(ring_word::tail, first, n, room_until_, push_turns_,
                    [this] { return look(ring_word::head) + shape_.capacity; });
   }
   /// As many tickets as there are elements, while nobody pushes.
   ring_grant phased_pop(std::uint64_t n) {
-    return granted(ring_word::head, add(ring_word::head, n), n, filled_until_,
-                   [this] { return look(ring_word::tail); });
+    return granted(ring_word::head, add(ring_word::head, n, pop_turns_), n, filled_until_,
+                   pop_turns_, [this] { return look(ring_word::tail); });
   }
 
   bool known_free(std::uint64_t first, std::uint64_t n) const {
@@ -220,7 +226,7 @@ class ring {
         *reinterpret_cast<std::uint64_t*>(raw_ + static_cast<std::size_t>(w)));
   }
 
-  [[gnu::always_inline]] std::uint64_t add(ring_word w, std::uint64_t n) {
+  [[gnu::always_inline]] std::uint64_t add(ring_word w, std::uint64_t n, ring_turns& turns) {
     if (FARSIDE_MUTANT(ring_ticket_by_load_and_store)) {
       std::uint64_t seen = atomic_load(word(w));
       atomic_store(word(w), seen + n);
@@ -228,17 +234,22 @@ class ring {
     }
     if (raw_ == nullptr) [[unlikely]]
       return fetch_add(word(w), n);
+    turns.wait();
     note(*where_, operation::atomic, host(), 8, true);
-    return raw_word(w).fetch_add(n, std::memory_order_relaxed);
+    std::uint64_t first = raw_word(w).fetch_add(n, std::memory_order_relaxed);
+    turns.took(first, n);
+    return first;
   }
 
   template <class End>
   ring_grant granted(ring_word w, std::uint64_t first, std::uint64_t n, ring_knowledge& known,
-                     End end) {
+                     ring_turns& turns, End end) {
+    turns.expect(first + n);
     if (first + n <= known.value()) return {first, n};
     std::uint64_t until = end();
     known.raise_to(until);
     if (first + n <= until) return {first, n};
+    turns.expect(until);
     if (!FARSIDE_MUTANT(ring_overshoot_kept)) {
       if (raw_ == nullptr)
         fetch_min(word(w), until);
@@ -273,6 +284,7 @@ class ring {
   ring_knowledge room_until_, free_until_, filled_until_;
   ring_knowledge push_guess_, pop_guess_;  ///< tail and head, as far as this rank knows
   ring_knowledge push_lap_, pop_lap_;      ///< the ticket of slot 0 in the lap of the last one
+  ring_turns push_turns_, pop_turns_;
 };
 
 template <class Ready>
@@ -290,6 +302,7 @@ std::optional<std::uint64_t> ring::try_claim_push(std::uint64_t n, Ready ready) 
     std::uint64_t seen = compare_swap(ring_word::tail, ticket, ticket + n);
     if (seen == ticket || FARSIDE_MUTANT(ring_lost_ticket_taken_for_won)) {
       push_guess_.set(ticket + n);
+      if (raw_ != nullptr) push_turns_.took(ticket, n);
       return ticket;
     }
     ticket = seen;
@@ -311,6 +324,7 @@ ring_grant ring::try_claim_pop(std::uint64_t most, Ready ready) {
     std::uint64_t seen = compare_swap(ring_word::head, ticket, ticket + count);
     if (seen == ticket || FARSIDE_MUTANT(ring_lost_element_taken_for_won)) {
       pop_guess_.set(ticket + count);
+      if (raw_ != nullptr) pop_turns_.took(ticket, count);
       return {ticket, count};
     }
     ticket = seen;
