@@ -8,6 +8,14 @@
 #include <utility>
 #include <vector>
 
+/// A user's own, of a type that far::hash knows.
+template <>
+struct far::hash<long long> {
+  std::uint64_t operator()(long long key) const {
+    return far::detail::mix(~static_cast<std::uint64_t>(key));
+  }
+};
+
 namespace hash_map_quick_tests {
 
 namespace {
@@ -46,6 +54,95 @@ FAR_TEST(tables_beyond_caches) {
   far::barrier();
   check_all(map, keys, true);
   CHECK_EQ(map.size(), keys);
+}
+
+// As many at once as make whole groups of keys, or not; of both signs, and half of them absent.
+FAR_TEST(groups_of_every_length) {
+  using number = std::int64_t;
+  const auto me = static_cast<number>(far::rank()), n = static_cast<number>(far::nprocs());
+  constexpr number keys = 70;
+  far::hash_map<number, number> map(2 * keys);
+  for (number key = -keys + me; key <= keys; key += n)
+    if (key % 2 == 0) map.insert(key, 1 - key);
+  far::barrier();
+  std::vector<number> asked;
+  for (number i = 0; i <= keys; ++i) {
+    auto found = map.find(std::span<const number>(asked));
+    CHECK_EQ(found.size(), asked.size());
+    for (std::size_t k = 0; k < asked.size(); ++k) {
+      CHECK_EQ(found[k].has_value(), asked[k] % 2 == 0);
+      if (found[k]) CHECK_EQ(*found[k], 1 - asked[k]);
+    }
+    asked.push_back(i % 3 == 0 ? i : -i);
+  }
+  far::barrier();
+}
+
+FAR_TEST(many_at_once_by_a_hash_of_the_users) {
+  const long long n = far::nprocs(), me = far::rank(), each = 60;
+  far::hash_map<long long, int> map(each * n);
+  std::vector<long long> keys;
+  for (long long key = me; key < each * n; key += n) {
+    CHECK(map.insert(key, static_cast<int>(key)));
+    keys.push_back(key);
+  }
+  auto found = map.find(std::span<const long long>(keys));
+  for (std::size_t i = 0; i < keys.size(); ++i) CHECK(found[i] == static_cast<int>(keys[i]));
+  far::barrier();
+}
+
+// Whoever is told that a key is there finds it, also while its table moves: a key whose home was
+// empty there.
+FAR_TEST(what_was_told_is_found_while_tables_grow) {
+  const word n = far::nprocs(), me = far::rank(), rounds = 5, each = 200;
+  auto told = far::alloc<word>(1);
+  far::atomic_store(told, word{0});
+  auto all = far::all_gather(told);
+  const auto left = all[(me + n - 1) % n];
+  for (word round = 0; round < rounds; ++round) {
+    map_type map(8);
+    far::atomic_store(told, word{0});
+    far::barrier();
+    for (word i = 1, seen = 0; i <= each || seen < each;) {
+      if (i <= each) {
+        map.insert(i * n + me, i);
+        far::atomic_store(told, i++);
+      }
+      for (word now = far::atomic_load(left); seen < now;) {
+        word key = ++seen * n + (me + n - 1) % n;
+        auto found = map.find(key);
+        CHECK(found.has_value());
+        if (found) CHECK_EQ(*found, seen);
+      }
+    }
+    far::barrier();
+  }
+  far::dealloc(told);
+}
+
+// The same in a table made by hand, as the moment is too short for the test above to meet it often.
+FAR_TEST(an_empty_home_says_nothing_once_its_table_moves) {
+  namespace map = far::detail::map;
+  using engine = map::engine<word, word, far::hash<word>, far::linear_probing>;
+  constexpr word capacity = 64, moved_empty = 8, key = 12345;
+  std::vector<word> memory((capacity + 3) * engine::bucket_words);
+  auto tables = map::quick_tables::make(1);
+  tables->capacity = capacity;
+  (*tables)[0].buckets = memory.data();
+  word* home =
+      memory.data() + map::place(engine::hash_of(key), 1).home(capacity) * engine::bucket_words;
+  auto is_clear = [&] {
+    bool clear = false;
+    CHECK(!engine::find_quickly<false>(*tables, key, clear));
+    return clear;
+  };
+  CHECK(is_clear());
+  *home = moved_empty;
+  CHECK(!is_clear());
+  home[engine::bucket_words] = word{1} << 32 | 0xabcdef2;  // another key's
+  CHECK(!is_clear());
+  *home = 0;
+  CHECK(is_clear());
 }
 
 FAR_TEST(one_by_one_and_many_at_once_while_tables_grow) {

@@ -131,6 +131,9 @@ std::uint64_t hash_of(const T& value) {
 /// A function object; the same value on all ranks. No communication.
 template <class K>
 struct hash {
+  /// Whether it is detail::mix of the key's 64 bits. What specialises far::hash does not say so.
+  static constexpr bool mixes_words = std::is_integral_v<K> && sizeof(K) == 8;
+
   std::uint64_t operator()(const K& key) const {
     using namespace detail;
     static_assert(!std::is_pointer_v<K>,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <farside/detail/map/engine.hpp>
+#include <farside/detail/map/wide_places.hpp>
 
 #include <memory>
 #include <span>
@@ -9,7 +10,6 @@
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
 inline constexpr std::size_t in_flight_together = 64;
-inline constexpr std::size_t prefetched_together = 32;  ///< to the cache, where memory is coherent
 
 /// Calls `finish(i, place, window)` for keys 0 to n - 1, in order, after the first windows of many
 /// of them have been fetched together: n gets and one wait for each 64. Where memory is coherent
@@ -76,16 +76,17 @@ void engine<K, V, Hash, Probing>::find_together(const K* keys, std::size_t n,
   constexpr std::size_t most = prefetched_together;
   if constexpr (!Quiet) full_fence();
   [[maybe_unused]] const auto first_views = tables.views();
-  sought where[most];
+  sought where;
   for (std::size_t begin = 0; begin < n; begin += most, keys += most, results += most) {
     std::size_t many = std::min(most, n - begin);
     // Each time: what was missed may have gone to other tables.
     const auto views = FARSIDE_MUTANT(map_views_kept) ? first_views : tables.views();
     auto not_clear = [&](std::size_t i) { missed(begin + i); };
     if (views.common_capacity != 0) [[likely]] {
-      seek(keys, many, where, [&](rank_t member) { return views.quickly(member); });
+      std::size_t done = seek_widely(views, keys, many, where);
+      seek(keys, done, many, where, [&](rank_t member) { return views.quickly(member); });
     } else {
-      seek(keys, many, where, [&](rank_t member) { return views[member]; });
+      seek(keys, 0, many, where, [&](rank_t member) { return views[member]; });
     }
     if constexpr (cells)
       take_cells<Quiet>(where, keys, many, results, not_clear);
@@ -98,21 +99,42 @@ void engine<K, V, Hash, Probing>::find_together(const K* keys, std::size_t n,
 /// A function of its own, as its loop has constants that all registers are needed for.
 template <class K, class V, class Hash, class Probing>
 template <class ViewOf>
-[[gnu::noinline]] void engine<K, V, Hash, Probing>::seek(const K* keys, std::size_t n,
-                                                         sought* where, ViewOf view_of) const {
+[[gnu::noinline]] void engine<K, V, Hash, Probing>::seek(const K* keys, std::size_t begin,
+                                                         std::size_t end, sought& where,
+                                                         ViewOf view_of) const {
   const rank_t members = member_count_;
-  for (std::size_t i = 0; i < n; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     place p(hash_of(keys[i]), members);
     view t = view_of(p.member);
-    where[i] = {t.buckets + p.home(t.capacity) * bucket_words, spot::wanted_of(p)};
-    __builtin_prefetch(where[i].at);
-    __builtin_prefetch(where[i].at + bucket_words);
+    where.fetch(i, t.buckets + p.home(t.capacity) * bucket_words);
+    where.wanted[i] = spot::wanted_of(p);
   }
+}
+
+/// As many of the first as it can, on CPUs that can.
+template <class K, class V, class Hash, class Probing>
+std::size_t engine<K, V, Hash, Probing>::seek_widely(const directory::several& views, const K* keys,
+                                                     std::size_t n, sought& where) const {
+#if defined(__x86_64__)
+  if constexpr (mixes_words) {
+    if (n < 4 || !has_wide_words()) return 0;
+    n &= ~std::size_t{3};
+    word member[prefetched_together], home[prefetched_together];
+    place_words(reinterpret_cast<const word*>(keys), n, member_count_, views.common_capacity,
+                bucket_words * 8, cells ? state::cell : state::plain, member, home, where.wanted);
+    for (std::size_t i = 0; i < n; ++i) {
+      auto* table = reinterpret_cast<std::byte*>((*views.quick)[member[i]].buckets);
+      where.fetch(i, reinterpret_cast<word*>(table + home[i]));
+    }
+    return n;
+  }
+#endif
+  return 0;
 }
 
 template <class K, class V, class Hash, class Probing>
 template <bool Quiet, class Missed>
-FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(const sought* where, const K* keys,
+FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(const sought& where, const K* keys,
                                                                 std::size_t n,
                                                                 std::optional<V>* results,
                                                                 Missed missed) {
@@ -124,30 +146,37 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(const sought* wh
       held[k] = peek(at[2 + entry::value_words + k]);
   };
   struct {
-    sought from;
+    word* at;
     std::size_t i;
   } left[prefetched_together];
   std::size_t others = 0;
-  // Key i is there, or left over. As numbers, which need no branches.
-  auto take = [&](std::size_t i, sought from) __attribute__((always_inline)) {
-    const spot here(from.at, from.wanted);
-    word *at = here.first(), h = peek(at[0]), value, held[key_store::words];
+  // Key i is at `at`, or left over. As numbers, which need no branches.
+  auto take = [&](std::size_t i, word* at) __attribute__((always_inline)) {
+    word h = peek(at[0]), value, held[key_store::words];
     load(at, value, held);
     results[i] = std::optional<V>(static_cast<V>(value - cell::bias));
-    left[others] = {{at, here.wanted}, i};
-    word unlike = static_cast<std::uint32_t>(h ^ here.wanted) | cell::unlike_simple(value);
+    left[others].i = i;
+    word unlike = static_cast<std::uint32_t>(h ^ where.wanted[i]) | cell::unlike_simple(value);
     others += (unlike != 0) | !*key_store::equals(held, keys[i]);
   };
-  for (std::size_t i = 0; i < n; ++i) take(i, where[i]);
+  for (std::size_t i = 0; i < n; ++i) {
+    const spot here(where.at[i], where.wanted[i]);
+    take(i, here.likely(peek(here.home[0])));
+  }
+  for (std::size_t k = 0; k < others; ++k) left[k].at = where.at[left[k].i] + bucket_words;
   // One bucket further, as long as that finds many of those that are left.
   for (std::size_t before = n; others > 4 && others * 4 <= before * 3;) {
     before = std::exchange(others, 0);
-    for (std::size_t k = 0; k < before; ++k) take(left[k].i, left[k].from);
+    for (std::size_t k = 0; k < before; ++k) {
+      const std::size_t i = left[k].i;
+      left[others].at = spot(left[k].at, where.wanted[i]).first();
+      take(i, left[others].at);
+    }
   }
   for (std::size_t k = 0; k < others; ++k) {
     const std::size_t i = left[k].i;
-    const spot here(left[k].from.at, left[k].from.wanted);
-    word *at = here.first(), h = peek(at[0]), value, held[key_store::words];
+    const spot here(where.at[i], where.wanted[i]);
+    word *at = here.home, h = peek(at[0]), value, held[key_store::words];
     while (here.is_another(h)) h = peek((at += bucket_words)[0]);
     load(at, value, held);
     if (here.fits(h) && cell::simple(value) && *key_store::equals(held, keys[i])) {
@@ -162,7 +191,7 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(const sought* wh
 
 template <class K, class V, class Hash, class Probing>
 template <bool Quiet, class Missed>
-FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_bodies(sought* where, const K* keys,
+FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_bodies(sought& where, const K* keys,
                                                                  std::size_t n,
                                                                  std::optional<V>* results,
                                                                  Missed missed) {
@@ -171,25 +200,25 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_bodies(sought* where, 
     word body[bucket_words - 2];
   } copies[prefetched_together];
   for (std::size_t i = 0; i < n; ++i) {
-    const spot here(where[i].at, where[i].wanted);
+    const spot here(where.at[i], where.wanted[i]);
     word *at = here.first(), h = peek(at[0]);
     while (here.is_another(h)) h = peek((at += bucket_words)[0]);
-    where[i].at = at;
+    where.at[i] = at;
     copies[i].head = h;
   }
   for (std::size_t i = 0; i < n; ++i) {
-    const word* at = where[i].at;
+    const word* at = where.at[i];
     word seal = peek(at[1]);
     if constexpr (!Quiet) at = loaded_after(at, seal);
     for (std::size_t k = 0; k + 2 < bucket_words; ++k) copies[i].body[k] = peek(at[2 + k]);
-    if (seal != copies[i].head >> 32) where[i].wanted = 0;  // no head is that, but an empty one
+    if (seal != copies[i].head >> 32) where.wanted[i] = 0;  // no head is that, but an empty one
   }
   if constexpr (!Quiet) acquire_fence();
   for (std::size_t i = 0; i < n; ++i) {
     const word h = copies[i].head, *body = copies[i].body;
-    if (h != 0 && static_cast<std::uint32_t>(h) == where[i].wanted &&
+    if (h != 0 && static_cast<std::uint32_t>(h) == where.wanted[i] &&
         *key_store::equals(body + entry::value_words, keys[i]) &&
-        (Quiet || peek(where[i].at[0]) == h)) {
+        (Quiet || peek(where.at[i][0]) == h)) {
       results[i] = value_store::unpack(body);
     } else if (h == 0) {
       results[i].reset();

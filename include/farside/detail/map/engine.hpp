@@ -347,17 +347,31 @@ class engine : public shared_state {
       in_place && bucket_words <= 18 && std::is_same_v<Probing, linear_probing>;
   template <bool Quiet, class Missed>
   void find_together(const K* keys, std::size_t n, std::optional<V>* results, Missed missed) const;
+  static constexpr std::size_t prefetched_together = 32;
   struct sought {
-    word* at;
-    word wanted;  ///< what the lower half of the head shall be
+    FARSIDE_HOT void fetch(std::size_t i, word* home) {
+      at[i] = home;
+      __builtin_prefetch(home);
+      __builtin_prefetch(home + bucket_words);
+    }
+    word* at[prefetched_together];
+    word wanted[prefetched_together];  ///< what the lower half of the head shall be
   };
   template <class ViewOf>
-  void seek(const K* keys, std::size_t n, sought* where, ViewOf view_of) const;
+  void seek(const K* keys, std::size_t begin, std::size_t end, sought& where, ViewOf view_of) const;
+  static constexpr bool mixes_words = [] {
+    if constexpr (std::is_same_v<Hash, hash<K>> && requires { Hash::mixes_words; })
+      return Hash::mixes_words;
+    else
+      return false;
+  }();
+  std::size_t seek_widely(const directory::several& views, const K* keys, std::size_t n,
+                          sought& where) const;
   template <bool Quiet, class Missed>
-  static void take_cells(const sought* where, const K* keys, std::size_t n,
+  static void take_cells(const sought& where, const K* keys, std::size_t n,
                          std::optional<V>* results, Missed missed);
   template <bool Quiet, class Missed>
-  static void take_bodies(sought* where, const K* keys, std::size_t n, std::optional<V>* results,
+  static void take_bodies(sought& where, const K* keys, std::size_t n, std::optional<V>* results,
                           Missed missed);
 
   /// Calls `work` with the access that fits.
