@@ -114,9 +114,8 @@ class ring {
   ptr<std::uint64_t> slot(std::uint64_t index) const {
     return ptr<std::uint64_t>(host(), at_.offset() + shape_.slots_at + index * shape_.stride);
   }
-  /// Where memory is coherent: slots that follow each other lie in lines that do not.
   std::byte* raw_slot(std::uint64_t index) const {
-    return raw_ + shape_.slots_at + shape_.scattered(index) * shape_.stride;
+    return raw_ + shape_.slots_at + index * shape_.stride;
   }
 
   /// A word, as it is at some time within this call, and after all that this rank did before.

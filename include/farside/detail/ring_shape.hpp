@@ -39,14 +39,6 @@ enum class ring_word : std::size_t { tail = 0, ready_tail = 128, ready_head = 25
 struct ring_shape {
   static constexpr std::size_t counters_at = 512;
   static constexpr std::uint64_t most_blocks = 32;  ///< one get reads all their counters
-  static constexpr std::size_t apart = 128;         ///< bytes: a pair of lines may come together
-  static constexpr unsigned groups_shift = 3;
-#if defined(__x86_64__)
-  static constexpr bool scatters =
-      true;  ///< two pushers take turns: 150 ns a push without, 100 with
-#else
-  static constexpr bool scatters = false;  ///< a core takes several tickets before another does
-#endif
 
   ring_shape() = default;
 
@@ -60,9 +52,6 @@ struct ring_shape {
       std::uint64_t spare = FARSIDE_MUTANT(ring_without_spare_slots) ? 0 : block - 1;
       blocks = (elements + spare + block - 1) / block;
       slots = blocks * block;
-      while (stride << group_shift < apart) ++group_shift;
-      if (scatters && group_shift + groups_shift <= block_shift)
-        window_mask = (one << (group_shift + groups_shift)) - 1;
     }
     slots_at = (counters_at + blocks * 8 + 127) / 128 * 128;
   }
@@ -75,23 +64,12 @@ struct ring_shape {
 
   std::uint64_t block_of(std::uint64_t slot) const { return slot >> block_shift; }
 
-  /// Where a slot lies, by number, if neighbours shall lie apart, so that pushers with tickets that
-  /// follow each other do not write to one cache line: of each 8 groups of slots the first ones
-  /// come first, then the second ones, and so on. A permutation within a block.
-  std::uint64_t scattered(std::uint64_t slot) const {
-    if constexpr (!scatters) return slot;
-    std::uint64_t low = slot & window_mask;
-    return (slot ^ low) | (low << group_shift & window_mask) | low >> groups_shift;
-  }
-
   static constexpr std::uint64_t one = 1;
   std::uint64_t capacity = 0;
   std::size_t stride = 0;
   std::uint64_t slots = 0;
   std::uint64_t blocks = 0;
   unsigned block_shift = 0;
-  unsigned group_shift = 0;       ///< slots of a group
-  std::uint64_t window_mask = 0;  ///< those of 8 groups, less one; 0: slots lie in their order
   std::size_t slots_at = 0;
 };
 
