@@ -450,8 +450,8 @@ MIXED_TEST(iteration_and_statistics) {
   CHECK_EQ(q.statistics().pops, 15u);
 }
 
-// So large that slots which follow each other lie apart where that pays (detail/ring_shape.hpp):
-// each element has a place of its own, whatever their size and however they are pushed.
+// A ring of many blocks: each element has a place of its own, whatever their size and however they
+// are pushed.
 template <class T>
 void fill_large_ring() {
   const std::uint64_t capacity = 3000;

@@ -113,8 +113,9 @@ template <class ViewOf>
 
 /// As many of the first as it can, on CPUs that can.
 template <class K, class V, class Hash, class Probing>
-std::size_t engine<K, V, Hash, Probing>::seek_widely(const directory::several& views, const K* keys,
-                                                     std::size_t n, sought& where) const {
+std::size_t engine<K, V, Hash, Probing>::seek_widely(
+    [[maybe_unused]] const directory::several& views, [[maybe_unused]] const K* keys,
+    [[maybe_unused]] std::size_t n, [[maybe_unused]] sought& where) const {
 #if defined(__x86_64__)
   if constexpr (mixes_words) {
     if (n < 4 || !has_wide_words()) return 0;
