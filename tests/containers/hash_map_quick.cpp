@@ -108,6 +108,7 @@ FAR_TEST(what_was_told_is_found_while_tables_grow) {
         map.insert(i * n + me, i);
         far::atomic_store(told, i++);
       }
+      far::progress();  // others' inserts may be sent to this rank
       for (word now = far::atomic_load(left); seen < now;) {
         word key = ++seen * n + (me + n - 1) % n;
         auto found = map.find(key);
