@@ -4,6 +4,7 @@
 
 #include <farside/containers/hash_map.hpp>
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -125,7 +126,8 @@ FAR_TEST(what_was_told_is_found_while_tables_grow) {
 FAR_TEST(an_empty_home_says_nothing_once_its_table_moves) {
   namespace map = far::detail::map;
   using engine = map::engine<word, word, far::hash<word>, far::linear_probing>;
-  constexpr word capacity = 64, moved_empty = 8, key = 12345;
+  constexpr word capacity = 64, moved_empty = 8;
+  const word key = 12345;
   std::vector<word> memory((capacity + 3) * engine::bucket_words);
   auto tables = map::quick_tables::make(1);
   tables->capacity = capacity;
@@ -133,8 +135,15 @@ FAR_TEST(an_empty_home_says_nothing_once_its_table_moves) {
   word* home =
       memory.data() + map::place(engine::hash_of(key), 1).home(capacity) * engine::bucket_words;
   auto is_clear = [&] {
-    bool clear = false;
+    bool clear = false, together = true;
     CHECK(!engine::find_quickly<false>(*tables, key, clear));
+    engine::sought where;
+    where.fetch(0, home);
+    where.wanted[0] = engine::spot::wanted_of(map::place(engine::hash_of(key), 1));
+    std::optional<word> found = 1;
+    engine::take_cells<false>(where, &key, 1, &found, [&](std::size_t) { together = false; });
+    CHECK_EQ(together, clear);
+    CHECK(!together || !found);
     return clear;
   };
   CHECK(is_clear());

@@ -67,7 +67,8 @@ class ring_turns {
   }
 
   [[gnu::noinline, gnu::cold]] void others_came(std::uint64_t first, std::uint64_t expected) {
-    std::uint64_t taken = load(taken_) + expected - load(run_), gaps = load(gaps_) + 1;
+    std::uint64_t run = load(run_), gaps = load(gaps_) + 1;
+    std::uint64_t taken = load(taken_) + (expected > run ? expected - run : 0);  // or given back
     store(run_, first);
     store(taken_, taken);
     store(gaps_, gaps);

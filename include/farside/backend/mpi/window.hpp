@@ -81,7 +81,7 @@ class window {
   // others.
   [[gnu::noinline]] void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
     if (plain_ && bytes == 8 && offset % 8 == 0 && rank != rank_) [[likely]] {
-      put_block(rank, offset, std::memcpy(next_room(rank, 8), from, 8), 8);
+      put_block(rank, offset, std::memcpy(next_room(8), from, 8), 8);
       return mark(rank);
     }
     if constexpr (!use_request_forms) {
@@ -242,8 +242,7 @@ class window {
                                       std::size_t bytes) {
     if (own(rank)) return racy_copy<false>(base_ + offset, from, offset, bytes);
     if (single_ && bytes <= small) [[likely]] {
-      start_put(rank, offset, std::memcpy(next_room(rank, bytes + 8) + offset % 8, from, bytes),
-                bytes);
+      start_put(rank, offset, std::memcpy(next_room(bytes + 8) + offset % 8, from, bytes), bytes);
     } else if (out_of_phase(from, offset, bytes)) {
       put_by_copies(rank, offset, from, bytes);
     } else {
@@ -317,8 +316,6 @@ class window {
   static constexpr bool library_allocates = false;
 #endif
 
-  static constexpr rank_t for_several = ~rank_t{0};
-
   /// What this rank knows of another one.
   struct target {
     MPI_Aint start = 0;                   ///< where its segment begins in its window, see open()
@@ -355,7 +352,6 @@ class window {
     targets_[rank].last.store(0, std::memory_order_relaxed);
     targets_[rank].settled = numbered_;
     under_way_ -= std::exchange(targets_[rank].under_way, 0);
-    if (stored_for_ == rank) stored_ = 0;
   }
 
   /// All operations of this rank on `rank` are complete here. In Open MPI's `osc pt2pt` the local
@@ -392,20 +388,18 @@ class window {
 
   /// A small put copies its source and need not wait until MPI has read it: MPI_Win_flush_local is
   /// a round trip on some networks. The copies lie one after another in a store that is emptied
-  /// when it is full, 512 at most: each begins a cache line; and when all that it has is for one
-  /// rank, and complete there. With several threads there is none.
-  char* next_room(rank_t rank, std::size_t bytes) {
+  /// when it is full, 512 at most: each begins a cache line. With several threads there is none.
+  char* next_room(std::size_t bytes) {
     if (stored_ + bytes > store_bytes) [[unlikely]]
       empty_store();
-    stored_for_ = stored_ == 0 || stored_for_ == rank ? rank : for_several;
     return store_.get() + std::exchange(stored_, stored_ + (bytes + 63) / 64 * 64);
   }
 
   /// A place for what an atomic reads while it is under way: in the store too, or else on the heap,
   /// and then the second is what must be deleted.
-  std::pair<operands*, operands*> place_operands(rank_t rank) {
+  std::pair<operands*, operands*> place_operands() {
     if (single_) [[likely]]
-      return {new (next_room(rank, sizeof(operands))) operands, nullptr};
+      return {new (next_room(sizeof(operands))) operands, nullptr};
     auto* own = new operands;
     return {own, own};
   }
@@ -521,7 +515,6 @@ class window {
   std::uint64_t under_way_ = 0;
   std::unique_ptr<char[]> store_;
   std::size_t stored_ = 0;
-  rank_t stored_for_ = for_several;
   MPI_Aint spare_byte_ = 0;
   char* memory_ = nullptr;  ///< the window's
   std::size_t bytes_ = 0;
@@ -597,7 +590,7 @@ pending window::async_fetch_op(rank_t rank, std::size_t offset, T value, T& old)
       old = fetch_by_swaps<Op>(*this, rank, offset, value);
       return {};
     }
-    auto [kept, own] = place_operands(rank);
+    auto [kept, own] = place_operands();
     std::memcpy(&kept->value, &value, sizeof value);
     int to = static_cast<int>(rank);
     MPI_Datatype type = word_type<T>();
@@ -614,7 +607,7 @@ pending window::async_fetch_op(rank_t rank, std::size_t offset, T value, T& old)
 
 template <atomic_word T>
 pending window::async_compare_swap(rank_t rank, std::size_t offset, T expected, T desired, T& old) {
-  auto [kept, own] = place_operands(rank);
+  auto [kept, own] = place_operands();
   std::memcpy(&kept->value, &desired, sizeof desired);
   std::memcpy(&kept->expected, &expected, sizeof expected);
   MPI_Compare_and_swap(&kept->value, &kept->expected, &old, word_type<T>(), static_cast<int>(rank),

@@ -40,7 +40,7 @@ void window::start_accumulate(rank_t rank, std::size_t offset, const C* from, st
 template <component C>
 void window::accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
   if (single_ && n * sizeof(C) <= small && rank != rank_) {
-    auto* copy = static_cast<C*>(std::memcpy(next_room(rank, n * sizeof(C)), from, n * sizeof(C)));
+    auto* copy = static_cast<C*>(std::memcpy(next_room(n * sizeof(C)), from, n * sizeof(C)));
     return start_accumulate(rank, offset, copy, n);
   }
   start_accumulate(rank, offset, from, n);
