@@ -240,6 +240,36 @@ FAR_TEST(many_async_operations_in_flight) {
   release(arrays);
 }
 
+// Operations that wait, on every rank, while others to every rank are under way.
+FAR_TEST(blocking_operations_among_those_in_flight) {
+  constexpr std::uint64_t n = 16;
+  auto words = objects_on_each_rank<std::uint64_t>(n + 2, 7);
+  const std::ptrdiff_t last = n + 1;
+  const far::rank_t ranks = far::nprocs();
+  for (far::rank_t round = 0; round < 2 * ranks; ++round) {
+    std::vector<far::future<std::uint64_t>> gets, adds;
+    for (far::rank_t of = 0; of < ranks; ++of)
+      for (std::uint64_t i = 0; i < n; ++i) {
+        gets.push_back(far::async_get(words[of] + static_cast<std::ptrdiff_t>(i)));
+        adds.push_back(far::async_fetch_add(words[of] + last, std::uint64_t{1}));
+      }
+    for (far::rank_t step = 0; step < ranks; ++step) {
+      auto other = words[(round + step) % ranks];
+      CHECK_EQ(far::get(other), 7u);
+      std::array<std::uint64_t, n> block{};
+      far::get(other, block.data(), n);
+      CHECK_EQ(std::accumulate(block.begin(), block.end(), std::uint64_t{0}), 7 * n);
+      far::put(other, block.data(), n / 2);  // what is there
+      far::fetch_add(other + last, std::uint64_t{1});
+    }
+    for (auto& value : gets) CHECK_EQ(value.get(), 7u);
+    for (auto& old : adds) CHECK(old.get() >= 7);
+  }
+  far::barrier();
+  CHECK_EQ(far::get(words[far::rank()] + last), 7 + (n + 1) * 2 * ranks * ranks);
+  release(words);
+}
+
 FAR_TEST(gets_to_segment_memory) {
   auto arrays = objects_on_each_rank<int>(100, static_cast<int>(far::rank()) + 1);
   far::rank_t next = (far::rank() + 1) % far::nprocs();

@@ -4,6 +4,7 @@
 #include "spread_over_cores.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 namespace waiting_tests {
@@ -59,9 +60,11 @@ FAR_TEST(wake_ups_are_not_lost) {
   });
 }
 
-// A rank that polls its own memory calls nothing that waits, and still answers the one that it
-// waits for.
-FAR_TEST(who_polls_its_own_memory_serves_others) {
+namespace {
+
+/// A rank that does nothing but `look(its word)` still answers the one that it waits for.
+template <class Look>
+void check_who_polls(Look look) {
   constexpr std::uint64_t rounds = 20;
   auto words = far_test::objects_on_each_rank<std::uint64_t>(2, 0);
   const far::rank_t pollers = std::min<far::rank_t>(far::nprocs() - 1, 2);  // more only take time
@@ -73,11 +76,25 @@ FAR_TEST(who_polls_its_own_memory_serves_others) {
         far::flush(to);
       }
   else if (far::rank() <= pollers)
-    while (far::get(words[far::rank()]) < rounds) {
+    while (look(words[far::rank()]) < rounds) {
     }
   const bool polled = far::rank() != 0 && far::rank() <= pollers;
   CHECK_EQ(far::get(words[far::rank()]), polled ? rounds : 0);
   far_test::release(words);
+}
+
+}  // namespace
+
+// These call nothing that waits.
+FAR_TEST(who_polls_its_own_memory_serves_others) {
+  check_who_polls([](far::ptr<std::uint64_t> mine) { return far::get(mine); });
+}
+
+FAR_TEST(who_only_flushes_serves_others) {
+  check_who_polls([](far::ptr<std::uint64_t> mine) {
+    far::flush();
+    return std::atomic_ref<std::uint64_t>(*mine.local()).load(std::memory_order_acquire);
+  });
 }
 
 }  // namespace waiting_tests

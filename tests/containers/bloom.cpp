@@ -1,5 +1,6 @@
 // The Bloom filters against std::set: no key is lost, new keys are told as new once, and keys that
 // are not in are claimed as rarely as asked. And what they stand on: far::hash.
+#include "amounts.hpp"
 #include "harness.hpp"
 
 #include <farside/containers/bloom_filter.hpp>
@@ -19,8 +20,10 @@ using far::operation;
 namespace {
 
 /// A few 10,000 operations a run are enough where there are many runs.
-bool simulated() { return far::detail::ranks_are_simulated(); }
-std::uint64_t scale() { return simulated() ? 1 : 40; }
+using amounts::simulated;
+std::uint64_t scale() {
+  return simulated() ? 1 : 40 / static_cast<std::uint64_t>(amounts::share());
+}
 
 /// Without padding: hashed by its bytes.
 struct position {

@@ -1,4 +1,5 @@
 // hash_map against std::map: every operation, on keys and values of every kind.
+#include "amounts.hpp"
 #include "harness.hpp"
 #include "map_types.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 
 using namespace map_types;
 
-int scaled(int n) { return far::nprocs() > 8 ? n / 8 + 1 : n; }
+using amounts::scaled;
 
 /// The entries of a map as a std::map, from this rank's point of view.
 template <class Map>

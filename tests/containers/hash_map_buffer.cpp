@@ -1,6 +1,7 @@
 // hash_map_buffer against std::map.
 #include <farside/containers/hash_map_buffer.hpp>
 
+#include "amounts.hpp"
 #include "harness.hpp"
 #include "map_types.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 using namespace map_types;
 
-int scaled(int n) { return far::nprocs() > 8 ? n / 8 + 1 : n; }
+using amounts::scaled;
 
 template <class K>
 void count_words(int n, far::promise alongside, std::size_t combining) {

@@ -1,4 +1,5 @@
 // hash_map: growth while others read and write, until the segment is full, and to and from a file.
+#include "amounts.hpp"
 #include "harness.hpp"
 #include "map_types.hpp"
 
@@ -14,7 +15,7 @@ namespace {
 
 using namespace map_types;
 
-int scaled(int n) { return far::nprocs() > 8 ? n / 8 + 1 : n; }
+using amounts::scaled;
 
 /// Everybody inserts keys of its own, reads those of others, and counts on common ones, from a map
 /// of 8 buckets a member on.

@@ -182,6 +182,36 @@ FAR_TEST(one_by_one_and_many_at_once_while_tables_grow) {
   far::barrier();
 }
 
+// A key that comes several times among many: what is done to it is done in that order, whichever
+// way each goes. Values that fit no cell take longer ways than those that do, and tables grow.
+FAR_TEST(many_at_once_keep_their_order) {
+  const word n = far::nprocs(), each = 100;
+  map_type kept(8), replaced(8), combined(8);
+  std::vector<std::pair<word, word>> many;
+  for (word i = 0; i < each; ++i)
+    for (word time = 0; time < 3; ++time)
+      many.emplace_back(i * n + far::rank(), time == i % 3 ? ~i : i + time);
+  auto combine = [](word old, word value) { return old * 3 + value; };
+  std::span<const std::pair<word, word>> all(many);
+  CHECK_EQ(kept.insert(all), each);
+  CHECK_EQ(replaced.insert_or_assign(all), each);
+  combined.accumulate(all, combine);
+  for (word i = 0; i < each; ++i) {
+    const auto* three = &many[3 * i];
+    const word key = three->first;
+    CHECK_EQ(kept.find(key).value_or(0), three[0].second);
+    CHECK_EQ(replaced.find(key).value_or(0), three[2].second);
+    CHECK_EQ(combined.find(key).value_or(0),
+             combine(combine(three[0].second, three[1].second), three[2].second));
+  }
+  CHECK_EQ(kept.insert(all), 0u);
+  CHECK_EQ(replaced.insert_or_assign(all), 0u);
+  far::barrier();
+  CHECK_EQ(kept.size(), each * n);
+  CHECK_EQ(replaced.size(), each * n);
+  CHECK_EQ(combined.size(), each * n);
+}
+
 FAR_TEST(all_ranks_insert_the_same_keys) {
   const word keys = 1000;
   map_type map(keys);

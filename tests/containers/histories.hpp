@@ -1,6 +1,7 @@
 // Short histories of a container, many of them, each checked for linearizability.
 #pragma once
 
+#include "amounts.hpp"
 #include "harness.hpp"
 #include "linearizability/linearizability.hpp"
 
@@ -12,10 +13,8 @@ namespace histories {
 
 namespace lin = linearizability;
 
-inline bool simulated() { return far::detail::ranks_are_simulated(); }
-
-/// How many histories a test makes: simulated runs are many, others few.
-inline int many(int otherwise) { return simulated() ? otherwise / 15 : otherwise; }
+using amounts::many;
+using amounts::simulated;
 
 inline std::uint64_t now() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());

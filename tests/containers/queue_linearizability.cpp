@@ -6,6 +6,7 @@
 // operations: those overlap even where ranks share a core. What waits can always go on (see below).
 // The stamps are the machine's monotonic clock, or the simulated one, taken right before and after
 // each operation.
+#include "amounts.hpp"
 #include "linearizability/linearizability.hpp"
 #include "queue_types.hpp"
 
@@ -24,7 +25,8 @@ std::uint64_t now() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-bool simulated() { return far::detail::ranks_are_simulated(); }
+using amounts::many;
+using amounts::simulated;
 
 /// What came of many histories, on rank 0.
 struct tally {
@@ -142,8 +144,8 @@ void many_histories(const char* name, std::uint64_t histories) {
 
 }  // namespace
 
-FAR_TEST(circular) { many_histories<circular>("circular_queue", simulated() ? 20 : 300); }
-FAR_TEST(checksum) { many_histories<checksum>("checksum_queue", simulated() ? 20 : 300); }
-FAR_TEST(two_atomics) { many_histories<two_atomics>("two_atomics", simulated() ? 20 : 300); }
+FAR_TEST(circular) { many_histories<circular>("circular_queue", many(300)); }
+FAR_TEST(checksum) { many_histories<checksum>("checksum_queue", many(300)); }
+FAR_TEST(two_atomics) { many_histories<two_atomics>("two_atomics", many(300)); }
 
 }  // namespace queue_linearizability_tests

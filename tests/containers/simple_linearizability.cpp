@@ -5,6 +5,7 @@
 #include <farside/containers/bloom_filter.hpp>
 #include <farside/containers/counter.hpp>
 
+#include "amounts.hpp"
 #include "linearizability/linearizability.hpp"
 #include "spread_over_cores.hpp"
 
@@ -17,8 +18,9 @@ namespace lin = linearizability;
 
 namespace {
 
-bool simulated() { return far::detail::ranks_are_simulated(); }
-std::uint64_t histories() { return simulated() ? 20 : 300; }
+using amounts::many;
+using amounts::simulated;
+std::uint64_t histories() { return static_cast<std::uint64_t>(many(300)); }
 
 /// One clock for all ranks of a machine. What a rank did before it looks at the clock is done: a
 /// flush is what tells others of it (docs/memory_model.md).

@@ -65,7 +65,7 @@ try() {
   limit=300
   [ -z "$quick" ] || limit=60
   # shellcheck disable=SC2046  # words
-  run "$hosts" run -n 4 --backend "$2" -e FARSIDE_MPI="$3" --timeout $((limit - 20)) "$program" $(filters "$1")
+  run "$hosts" run -n 4 --backend "$2" -e FARSIDE_MPI="$3" -e FARSIDE_TEST_SHARE=4 --timeout $((limit - 20)) "$program" $(filters "$1")
   summary=$(grep -E '^[0-9]+ passed, 0 failed' "$work/out")
   if [ "$2.$3" = mpich.spawned ]; then
     if [ "$status" = 0 ]; then

@@ -132,7 +132,7 @@ class hash_map_buffer {
     bool alone = alongside_ == promise::local || alongside_ == promise::nothing;
     promise with = alone ? promise::local : promise::everything;
     std::span<const item> all(items.data(), items.size());
-    detail::map::with_windows(
+    detail::map::with_windows<true>(
         e, all.size(), promise::local,
         [&](std::size_t i) -> const key_type& { return std::get<0>(all[i]); },
         [&](std::size_t i, const auto& p, auto*) {

@@ -22,6 +22,17 @@ namespace far::inline FARSIDE_BACKEND::detail {
 inline const bool cpu_has_atomics = (getauxval(AT_HWCAP) & (1UL << 8)) != 0;  // HWCAP_ATOMICS
 #endif
 
+/// Asks for the line of `at`, to change it. On x86-64 a compiler that does not know the CPU would
+/// ask to read it, and the line would come twice from a core that has changed it. CPUs without the
+/// instruction ignore it.
+[[gnu::always_inline]] inline void prefetch_to_write(const void* at) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw (%0)" : : "r"(at));
+#else
+  __builtin_prefetch(at, 1);
+#endif
+}
+
 /// Sequentially consistent, as std::atomic_ref's.
 [[gnu::always_inline]] inline std::uint64_t inline_fetch_add(std::uint64_t& word,
                                                              std::uint64_t value) {

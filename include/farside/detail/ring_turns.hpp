@@ -27,9 +27,13 @@
 namespace far::inline FARSIDE_BACKEND::detail {
 
 /// What this rank knows of its turn. Its threads may share it: what they spoil is the time that one
-/// rests, which is bounded.
-class ring_turns {
+/// rests, which is bounded. Tests have a clock of their own.
+template <class Clock>
+class turns_by {
  public:
+  static constexpr std::uint64_t turn = 3000;  ///< ns
+  static constexpr std::uint64_t longest_rest = turn + turn / 4 * 3;
+
   /// Before a ticket is taken.
   void wait() {
     if (rest_until_.load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -53,7 +57,6 @@ class ring_turns {
   }
 
  private:
-  static constexpr std::uint64_t turn = 3000;  ///< ns
   static constexpr std::uint64_t long_ago = 100 * turn;
   static constexpr std::uint64_t dear = 60;   ///< ns a ticket: company costs that much
   static constexpr std::uint64_t slow = 200;  ///< ns a ticket: there is other work between them
@@ -61,7 +64,7 @@ class ring_turns {
   static constexpr std::uint64_t seldom = 16;  ///< gaps: to look at the clock takes 30 ns, too
 
   static std::uint64_t now() {
-    auto since = std::chrono::steady_clock::now().time_since_epoch();
+    auto since = Clock::now().time_since_epoch();
     return static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
   }
@@ -107,5 +110,6 @@ class ring_turns {
   number dear_{0};        ///< whether company costs much, as far as it is known
   number rest_until_{0};  ///< 0: it does not rest
 };
+using ring_turns = turns_by<std::chrono::steady_clock>;
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

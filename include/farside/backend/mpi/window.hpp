@@ -286,12 +286,11 @@ class window {
 
   /// This rank's loads and stores of its own memory, before and after. In the unified model a fence
   /// of the CPU does what MPI_Win_sync does, which costs a call; but that serves others as well, in
-  /// `osc pt2pt`.
+  /// `osc pt2pt`. MPICH's does not.
   void order_own() {
     if (strict_ || several_nodes_) [[unlikely]]
       MPI_Win_sync(win_);
-    else
-      serve_now_and_then();
+    serve_now_and_then();
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
 

@@ -4,6 +4,8 @@
 #include <farside/detail/map/engine.hpp>
 #include <farside/detail/map/wide_places.hpp>
 
+#include <algorithm>
+#include <bitset>
 #include <memory>
 #include <span>
 
@@ -13,8 +15,9 @@ inline constexpr std::size_t in_flight_together = 64;
 
 /// Calls `finish(i, place, window)` for keys 0 to n - 1, in order, after the first windows of many
 /// of them have been fetched together: n gets and one wait for each 64. Where memory is coherent
-/// there are no windows (null): the lines are on their way to the cache instead.
-template <class Engine, class KeyOf, class Finish>
+/// there are no windows (null): the lines are on their way to the cache instead, to be written if
+/// `Changes`.
+template <bool Changes, class Engine, class KeyOf, class Finish>
 void with_windows(Engine& e, std::size_t n, promise with, KeyOf key_of, Finish finish) {
   context& c = e.c;
   constexpr std::size_t words = Engine::bucket_words;
@@ -30,7 +33,8 @@ void with_windows(Engine& e, std::size_t n, promise with, KeyOf key_of, Finish f
       places.push_back(e.place_of(key_of(begin + i)));
       table& t = e.tables.of(places.back().member);
       if (t.direct != nullptr) {
-        __builtin_prefetch(t.direct + places.back().home(t.capacity) * words);
+        const word* home = t.direct + places.back().home(t.capacity) * words;
+        Changes ? prefetch_to_write(home) : __builtin_prefetch(home);
       } else {
         far = true;
       }
@@ -229,78 +233,91 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_bodies(sought& where, 
   }
 }
 
+/// Updates many entries in order, by `to_update(value)` each; returns how many were new. Where
+/// memory is coherent the lines come to the cache together, to be written; elsewhere the first
+/// windows, see with_windows(). What the quick way does not do an ordinary update does, and before
+/// the next key, which may be the same.
+template <class Engine, class Pair, class ToUpdate>
+std::size_t update_many(Engine& e, std::span<const Pair> pairs, promise with, ToUpdate to_update) {
+  std::size_t created = 0;
+  if constexpr (Engine::has_quick_ways) {
+    while (!pairs.empty() && e.tables.quick().changeable != 0) {
+      auto batch = pairs.first(std::min(in_flight_together, pairs.size()));
+      std::size_t done = e.update_some_quickly(batch, to_update, created);
+      if (done < batch.size()) {
+        const auto& [key, value] = batch[done++];
+        created += e.update(key, e.place_of(key), to_update(value), with).created;
+      }
+      pairs = pairs.subspan(done);
+    }
+  }
+  with_windows<true>(
+      e, pairs.size(), with, [&](std::size_t i) -> const auto& { return pairs[i].first; },
+      [&](std::size_t i, const place& p, auto* window) {
+        const auto& [key, value] = pairs[i];
+        created += e.update(key, p, to_update(value), with, window).created;
+      });
+  return created;
+}
+
 /// Inserts many pairs; returns how many were new. Homes are claimed together: n atomics, n puts and
 /// two waits for each 64, if they are empty.
 template <class Engine, class Pair>
 std::size_t insert_many(Engine& e, std::span<const Pair> pairs, promise with) {
-  using keep_value = keep<std::remove_cvref_t<decltype(pairs[0].second)>>;
+  using value_type = std::remove_cvref_t<decltype(pairs[0].second)>;
+  auto to_update = [](handed<value_type> value) { return keep<value_type>{value}; };
+  if (e.tables.of(0).direct != nullptr || includes(with, promise::local))
+    return update_many(e, pairs, with, to_update);
   std::size_t created = 0;
-  auto one_by_one = [&](const Pair& pair, const place& p) {
-    created += e.update(pair.first, p, keep_value{pair.second}, with).created;
+  auto one_by_one = [&](const Pair& pair) {
+    const auto& [key, value] = pair;
+    created += e.update(key, e.place_of(key), to_update(value), with).created;
   };
   if constexpr (Engine::in_place) {
     std::vector<std::size_t> left;
-    for (std::size_t begin = 0; begin < pairs.size(); begin += in_flight_together) {
-      auto batch = pairs.subspan(begin, std::min(in_flight_together, pairs.size() - begin));
-      if constexpr (Engine::has_quick_ways) {
-        if (e.tables.quick().changeable != 0) {
-          left.clear();
-          created += e.insert_quickly(batch, left);
-          for (std::size_t i : left) one_by_one(batch[i], e.place_of(batch[i].first));
-          continue;
-        }
-      }
-      if (e.tables.of(0).direct != nullptr || includes(with, promise::local)) {
-        std::vector<place> places;
-        places.reserve(batch.size());
-        for (const Pair& pair : batch) {
-          places.push_back(e.place_of(pair.first));
-          table& t = e.tables.of(places.back().member);
-          if (t.direct != nullptr)
-            __builtin_prefetch(t.direct + places.back().home(t.capacity) * Engine::bucket_words, 1);
-        }
-        for (std::size_t i = 0; i < batch.size(); ++i) one_by_one(batch[i], places[i]);
-        continue;
-      }
+    for (; !pairs.empty(); pairs = pairs.subspan(std::min(in_flight_together, pairs.size()))) {
+      auto batch = pairs.first(std::min(in_flight_together, pairs.size()));
       left.clear();
       created += e.claim_homes(batch, left);
-      for (std::size_t i : left) one_by_one(batch[i], e.place_of(batch[i].first));
+      for (std::size_t i : left) one_by_one(batch[i]);
     }
   } else {
-    for (const Pair& pair : pairs) one_by_one(pair, e.place_of(pair.first));
+    for (const Pair& pair : pairs) one_by_one(pair);
   }
   return created;
 }
 
 /// Homes come to the cache together. A table that begins to move meanwhile says so in its buckets.
+/// How many of the first have been done: the one after them has to go another way.
 template <class K, class V, class Hash, class Probing>
-template <class Pair>
-[[gnu::noinline]] std::size_t engine<K, V, Hash, Probing>::insert_quickly(
-    std::span<const Pair> batch, std::vector<std::size_t>& left) {
+template <class Pair, class ToUpdate>
+[[gnu::noinline]] std::size_t engine<K, V, Hash, Probing>::update_some_quickly(
+    std::span<const Pair> batch, ToUpdate to_update, std::size_t& created) {
   const quick_tables& in = tables.quick();
   spot where[in_flight_together];
   for (std::size_t i = 0; i < batch.size(); ++i) {
     where[i] = spot(in, in.changeable, batch[i].first);
-    __builtin_prefetch(where[i].home, 1);
+    prefetch_to_write(where[i].home);
   }
-  std::size_t created = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto& [key, value] = batch[i];
     outcome done;
-    if (!update_quickly(in, where[i], key, keep<V>{value}, done,
+    if (!update_quickly(in, where[i], key, to_update(value), done,
                         [this](rank_t member) { count_away(member); })) [[unlikely]]
-      left.push_back(i);
+      return i;
     created += done.created;
   }
-  return created;
+  return batch.size();
 }
 
-/// Claims the home buckets of up to 64 new keys together. `left`: those whose home was not empty.
+/// Claims the home buckets of up to 64 new keys together. `left`: those whose home was not empty,
+/// and those that may be among them twice, as claims under way are in no order; in the order given.
 template <class K, class V, class Hash, class Probing>
 template <class Pair>
 std::size_t engine<K, V, Hash, Probing>::claim_homes(std::span<const Pair> batch,
                                                      std::vector<std::size_t>& left) {
   struct claim {
+    std::size_t of;
     place p;
     table* in;
     head wanted;
@@ -310,11 +327,18 @@ std::size_t engine<K, V, Hash, Probing>::claim_homes(std::span<const Pair> batch
   std::vector<image> images(batch.size());
   std::vector<claim> claims;
   claims.reserve(batch.size());
+  std::bitset<65536> known;  // some bits of fingerprints: two keys seldom have the same
   for (std::size_t i = 0; i < batch.size(); ++i) {
     place p = place_of(batch[i].first);
+    auto bit = known[p.fingerprint % known.size()];
+    if (bit) {
+      left.push_back(i);
+      continue;
+    }
+    bit = true;
     table& t = tables.of(p.member);
     images[i].set_key(batch[i].first);
-    claims.push_back({p, &t, head(fill(images[i], batch[i].second), p.fingerprint, 1), 0, {}});
+    claims.push_back({i, p, &t, head(fill(images[i], batch[i].second), p.fingerprint, 1), 0, {}});
   }
   for (claim& now : claims) {
     ptr<word> at = now.in->bucket_at(now.p.home(now.in->capacity), bucket_words);
@@ -325,19 +349,19 @@ std::size_t engine<K, V, Hash, Probing>::claim_homes(std::span<const Pair> batch
   count_wait(c);
   std::size_t created = 0;
   for (claim& now : claims) now.request.wait();
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    claim& now = claims[i];
+  for (claim& now : claims) {
     if (now.seen != 0) {
-      left.push_back(i);
+      left.push_back(now.of);
       continue;
     }
     far_access<entry> in(c, *now.in);
-    in.write(now.p.home(now.in->capacity), now.wanted, images[i].content, true);
+    in.write(now.p.home(now.in->capacity), now.wanted, images[now.of].content, true);
     ++created;
   }
+  std::ranges::sort(left);
   if (created != 0) flush();
-  for (std::size_t i = 0; i < claims.size(); ++i)
-    if (claims[i].seen == 0) count_taken(claims[i].p.member, *claims[i].in, 0);
+  for (claim& now : claims)
+    if (now.seen == 0) count_taken(now.p.member, *now.in, 0);
   return created;
 }
 

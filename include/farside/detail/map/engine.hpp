@@ -471,10 +471,10 @@ class engine : public shared_state {
     }
   }
 
-  /// Inserts some together by the quick way. `left`: those that must go another way. Returns how
-  /// many were new.
-  template <class Pair>
-  std::size_t insert_quickly(std::span<const Pair> batch, std::vector<std::size_t>& left);
+  /// bulk.hpp: as many of the first as the quick way can do.
+  template <class Pair, class ToUpdate>
+  std::size_t update_some_quickly(std::span<const Pair> batch, ToUpdate to_update,
+                                  std::size_t& created);
 
   /// An entry has come to a bucket that is not its home, and it is time to look how full the table
   /// is.

@@ -167,7 +167,7 @@ void hash_map<K, V, Hash, Probing>::find(std::span<const K> keys,
       return e.template find_together<false>(keys.data(), keys.size(), results.data(), missed);
     }
   }
-  detail::map::with_windows(
+  detail::map::with_windows<false>(
       e, keys.size(), with, [&](std::size_t i) -> const K& { return keys[i]; },
       [&](std::size_t i, const auto& p, auto* window) {
         results[i] = e.find(keys[i], p, with, window);
@@ -205,14 +205,9 @@ std::size_t hash_map<K, V, Hash, Probing>::insert_or_assign(std::span<const valu
           const auto& [key, value] = entries[i];
           return e.update_alone(key, e.place_of(key), detail::map::replace<V>{value}, with).created;
         });
-  std::size_t created = 0;
-  detail::map::with_windows(
-      e, entries.size(), with, [&](std::size_t i) -> const K& { return entries[i].first; },
-      [&](std::size_t i, const auto& p, auto* window) {
-        detail::map::replace<V> update{entries[i].second};
-        created += e.update(entries[i].first, p, update, with, window).created;
-      });
-  return created;
+  return detail::map::update_many(e, entries, with, [](detail::map::handed<V> value) {
+    return detail::map::replace<V>{value};
+  });
 }
 
 template <class K, class V, class Hash, class Probing>
@@ -223,7 +218,7 @@ std::size_t hash_map<K, V, Hash, Probing>::erase(std::span<const K> keys, promis
       return e.erase_alone(keys[i], e.place_of(keys[i]), with);
     });
   std::size_t erased = 0;
-  detail::map::with_windows(
+  detail::map::with_windows<true>(
       e, keys.size(), with, [&](std::size_t i) -> const K& { return keys[i]; },
       [&](std::size_t i, const auto& p, auto* window) {
         erased += e.erase_alone(keys[i], p, with, window);
@@ -246,12 +241,9 @@ void hash_map<K, V, Hash, Probing>::accumulate(std::span<const value_type> entri
                                });
       return;
     }
-  detail::map::with_windows(
-      e, entries.size(), with, [&](std::size_t i) -> const K& { return entries[i].first; },
-      [&](std::size_t i, const auto& p, auto* window) {
-        detail::map::combine<V, Op> update{entries[i].second, op};
-        e.update(entries[i].first, p, update, with, window);
-      });
+  detail::map::update_many(e, entries, with, [&op](detail::map::handed<V> value) {
+    return detail::map::combine<V, Op>{value, op};
+  });
 }
 
 // --- the whole
