@@ -1,6 +1,7 @@
 // put, get and copy: bytes arrive where they should, and nowhere else.
 #include "harness.hpp"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <span>
@@ -246,7 +247,8 @@ FAR_TEST(blocking_operations_among_those_in_flight) {
   auto words = objects_on_each_rank<std::uint64_t>(n + 2, 7);
   const std::ptrdiff_t last = n + 1;
   const far::rank_t ranks = far::nprocs();
-  for (far::rank_t round = 0; round < 2 * ranks; ++round) {
+  const far::rank_t rounds = std::min<far::rank_t>(2 * ranks, 8);
+  for (far::rank_t round = 0; round < rounds; ++round) {
     std::vector<far::future<std::uint64_t>> gets, adds;
     for (far::rank_t of = 0; of < ranks; ++of)
       for (std::uint64_t i = 0; i < n; ++i) {
@@ -266,7 +268,7 @@ FAR_TEST(blocking_operations_among_those_in_flight) {
     for (auto& old : adds) CHECK(old.get() >= 7);
   }
   far::barrier();
-  CHECK_EQ(far::get(words[far::rank()] + last), 7 + (n + 1) * 2 * ranks * ranks);
+  CHECK_EQ(far::get(words[far::rank()] + last), 7 + (n + 1) * rounds * ranks);
   release(words);
 }
 

@@ -21,11 +21,11 @@ inline int share() {
 
 /// Operations of a rank that others wait for.
 inline int scaled(int n) {
-  int parts = share() * (far::nprocs() > 8 ? 8 : 1);
+  int parts = std::max(share(), far::nprocs() > 8 ? 8 : 1);
   return parts == 1 ? n : n / parts + 1;
 }
 
 /// Histories: simulated runs are many, others few.
-inline int many(int otherwise) { return otherwise / (simulated() ? 15 : share()); }
+inline int many(int otherwise) { return std::max(otherwise / (simulated() ? 15 : share()), 1); }
 
 }  // namespace amounts

@@ -6,6 +6,7 @@
 #include <farside/containers/bloom_filter.hpp>
 #include <farside/containers/plain_bloom_filter.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <map>
@@ -22,7 +23,7 @@ namespace {
 /// A few 10,000 operations a run are enough where there are many runs.
 using amounts::simulated;
 std::uint64_t scale() {
-  return simulated() ? 1 : 40 / static_cast<std::uint64_t>(amounts::share());
+  return simulated() ? 1 : static_cast<std::uint64_t>(std::max(40 / amounts::share(), 1));
 }
 
 /// Without padding: hashed by its bytes.

@@ -71,7 +71,7 @@ FAR_TEST(buffered_changes_keep_their_order) {
         buffer.accumulate(key, value);
         oracle[key] += value;
     }
-    if (i % 200 == 199) buffer.flush();
+    if (i % 50 == 49) buffer.flush();
   }
   buffer.flush();
   for (const auto& [key, value] : oracle) CHECK(map.find(key) == value);

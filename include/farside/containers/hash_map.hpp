@@ -186,8 +186,8 @@ class hash_map {
   // -----------------------------------------------------------------------------------
 
   /// The same for many keys, with many of them in flight together; results are in the order of the
-  /// keys. Each takes effect at a moment of its own; those of one key in the order in which they
-  /// are given.
+  /// keys. Each takes effect at a moment of its own; changes of one key in the order in which they
+  /// are given, finds in any.
   std::vector<std::optional<V>> find(std::span<const K> keys,
                                      promise with = promise::everything) const;
   /// The same into `results`, which become as many as the keys: a loop needs one vector.

@@ -136,6 +136,7 @@ class backend {
   void flush(rank_t) { flush(); }
   void flush() {
     finish_puts();
+    serve_before_own(rank_);  // who only flushes, and loads its own memory, waits for others, too
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
 

@@ -235,28 +235,26 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_bodies(sought& where, 
 
 /// Updates many entries in order, by `to_update(value)` each; returns how many were new. Where
 /// memory is coherent the lines come to the cache together, to be written; elsewhere the first
-/// windows, see with_windows(). What the quick way does not do an ordinary update does, and before
-/// the next key, which may be the same.
+/// windows, see with_windows().
 template <class Engine, class Pair, class ToUpdate>
 std::size_t update_many(Engine& e, std::span<const Pair> pairs, promise with, ToUpdate to_update) {
   std::size_t created = 0;
-  if constexpr (Engine::has_quick_ways) {
-    while (!pairs.empty() && e.tables.quick().changeable != 0) {
-      auto batch = pairs.first(std::min(in_flight_together, pairs.size()));
-      std::size_t done = e.update_some_quickly(batch, to_update, created);
-      if (done < batch.size()) {
-        const auto& [key, value] = batch[done++];
-        created += e.update(key, e.place_of(key), to_update(value), with).created;
+  for (std::size_t many; !pairs.empty(); pairs = pairs.subspan(many)) {
+    if constexpr (Engine::has_quick_ways) {
+      if (e.tables.quick().changeable != 0) {
+        many = std::min(in_flight_together, pairs.size());
+        created += e.update_quickly_together(pairs.first(many), with, to_update);
+        continue;
       }
-      pairs = pairs.subspan(done);
     }
+    many = std::min(16 * in_flight_together, pairs.size());  // then there may be a quick way again
+    with_windows<true>(
+        e, many, with, [&](std::size_t i) -> const auto& { return pairs[i].first; },
+        [&](std::size_t i, const place& p, auto* window) {
+          const auto& [key, value] = pairs[i];
+          created += e.update(key, p, to_update(value), with, window).created;
+        });
   }
-  with_windows<true>(
-      e, pairs.size(), with, [&](std::size_t i) -> const auto& { return pairs[i].first; },
-      [&](std::size_t i, const place& p, auto* window) {
-        const auto& [key, value] = pairs[i];
-        created += e.update(key, p, to_update(value), with, window).created;
-      });
   return created;
 }
 
@@ -287,14 +285,16 @@ std::size_t insert_many(Engine& e, std::span<const Pair> pairs, promise with) {
   return created;
 }
 
-/// Homes come to the cache together. A table that begins to move meanwhile says so in its buckets.
-/// How many of the first have been done: the one after them has to go another way.
+/// Homes come to the cache together. What the quick way does not do an ordinary update does, and
+/// before the next key, which may be the same. A table that begins to move meanwhile says so in its
+/// buckets, which are there until this rank comes to a barrier.
 template <class K, class V, class Hash, class Probing>
 template <class Pair, class ToUpdate>
-[[gnu::noinline]] std::size_t engine<K, V, Hash, Probing>::update_some_quickly(
-    std::span<const Pair> batch, ToUpdate to_update, std::size_t& created) {
+[[gnu::noinline]] std::size_t engine<K, V, Hash, Probing>::update_quickly_together(
+    std::span<const Pair> batch, promise with, ToUpdate to_update) {
   const quick_tables& in = tables.quick();
   spot where[in_flight_together];
+  std::size_t created = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     where[i] = spot(in, in.changeable, batch[i].first);
     prefetch_to_write(where[i].home);
@@ -304,10 +304,10 @@ template <class Pair, class ToUpdate>
     outcome done;
     if (!update_quickly(in, where[i], key, to_update(value), done,
                         [this](rank_t member) { count_away(member); })) [[unlikely]]
-      return i;
+      done.created = update(key, place_of(key), to_update(value), with).created;
     created += done.created;
   }
-  return batch.size();
+  return created;
 }
 
 /// Claims the home buckets of up to 64 new keys together. `left`: those whose home was not empty,
@@ -331,7 +331,7 @@ std::size_t engine<K, V, Hash, Probing>::claim_homes(std::span<const Pair> batch
   for (std::size_t i = 0; i < batch.size(); ++i) {
     place p = place_of(batch[i].first);
     auto bit = known[p.fingerprint % known.size()];
-    if (bit) {
+    if (bit && !FARSIDE_MUTANT(map_claimed_twice)) {
       left.push_back(i);
       continue;
     }

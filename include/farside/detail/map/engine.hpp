@@ -471,16 +471,16 @@ class engine : public shared_state {
     }
   }
 
-  /// bulk.hpp: as many of the first as the quick way can do.
+  /// bulk.hpp: up to 64, in order; how many were new.
   template <class Pair, class ToUpdate>
-  std::size_t update_some_quickly(std::span<const Pair> batch, ToUpdate to_update,
-                                  std::size_t& created);
+  std::size_t update_quickly_together(std::span<const Pair> batch, promise with,
+                                      ToUpdate to_update);
 
   /// An entry has come to a bucket that is not its home, and it is time to look how full the table
   /// is.
   [[gnu::noinline]] void count_away(rank_t member) { count_away(member, tables.of(member)); }
 
-  /// Claims the home buckets of some new keys together. `left`: those whose home was not empty.
+  /// bulk.hpp: claims the home buckets of some new keys together. `left`: those that are not done.
   template <class Pair>
   std::size_t claim_homes(std::span<const Pair> batch, std::vector<std::size_t>& left);
 
