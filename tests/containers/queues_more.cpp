@@ -396,14 +396,14 @@ void expect_broken(First first, Second second) {
 }  // namespace
 
 FAR_TEST(broken_promises_are_told) {
-  far::circular_queue<int> q(0, 100);
+  far::circular_queue<int> q(0, 30 * far::nprocs());
   for (int i = 0; i < 20; ++i) q.push(i);
   expect_broken([&] { q.push(1, promise::push); }, [&] { q.try_pop(); });
   expect_broken([&] { q.push(1); }, [&] { q.pop(promise::pop); });
   expect_broken([&] { q.push(1, promise::push); }, [&] { q.pop(promise::pop); });
   expect_broken([&] { q.local_pop(); }, [&] { q.try_pop(); });
   expect_broken([&] { q.try_push(1); }, [&] { q.try_pop(promise::pop); });
-  far::fast_queue<int> fast(0, 100);
+  far::fast_queue<int> fast(0, 10 * far::nprocs());
   for (int i = 0; i < 4; ++i) fast.push(i);
   expect_broken([&] { fast.push(1); }, [&] { fast.try_pop(); });
   expect_broken([&] { fast.local_pop(); }, [&] { fast.try_pop(); });

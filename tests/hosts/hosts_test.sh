@@ -2,7 +2,7 @@
 # hosts_test.sh FARSIDE PROGRAM_DIR
 #
 # Several hosts on one machine (scripts/hosts), and jobs over them (farside run --hosts). PROGRAM_DIR
-# holds where_, conformance_ and death_ for openmpi, mpich and shmem, as far as they are built, and
+# holds where_ and conformance_ for openmpi, mpich and shmem, as far as they are built, death_any, and
 # one program for smp. Ends with status 77 where hosts cannot be made, and says why.
 set -u
 FARSIDE=$(realpath "$1")
@@ -202,7 +202,7 @@ done
 # dies FLAVOUR HOW STATUS PATTERN
 dies() {
   local name="$1: $2 of rank 2 on h2" died ended
-  run "$hosts" run -n 4 "$programs/death_$1" "$2" 2 barrier "$tag"
+  run "$hosts" run -n 4 --backend "$1" "$programs/death_any" "$2" 2 barrier "$tag"
   ended=$(date +%s%3N)
   check "$name" "$3" "$4"
   died=$(sed -n 's/.*dies at \([0-9]*\) ms.*/\1/p' "$work/out" "$work/err" | head -1)
@@ -220,14 +220,14 @@ for flavour in "${flavours[@]}"; do
   dies "$flavour" run 1 "$rank2 failed: the reason of this death"
   hosts_are_clean "$flavour: nothing is left on the hosts"
 
-  run "$hosts" run -n 4 --timeout 8 "$programs/death_$flavour" none 1 barrier "$tag"
+  run "$hosts" run -n 4 --timeout 8 --backend "$flavour" "$programs/death_any" none 1 barrier "$tag"
   check "$flavour: a hanging job" 124 '^ *1 +[0-9]+ +running +nothing: it computes' \
     '^ *3 +[0-9]+ +running +a barrier' 'stack of rank 3' 'ending the 4 ranks'
 done
 
 # starts FLAVOUR: a job in the background that hangs; its process is in $job.
 starts() {
-  timeout -k 5 "$limit" "$hosts" run -n 4 "$programs/death_$1" none 1 barrier "$tag" \
+  timeout -k 5 "$limit" "$hosts" run -n 4 --backend "$1" "$programs/death_any" none 1 barrier "$tag" \
     >"$work/out" 2>"$work/err" </dev/null &
   timer=$!
   local i
