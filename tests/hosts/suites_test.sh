@@ -8,6 +8,7 @@
 #
 # and what was printed, where it failed. WORD: only those whose name contains one of the words.
 # --quick: a few tests of conformance and containers. --once: the containers by each strategy on one MPI.
+# The containers do a fourth of what they do elsewhere (FARSIDE_TEST_SHARE): eight processes and more share the cores.
 # PROGRAM_DIR holds conformance_, containers_ and messages_ for any back end, with what carries them, or for openmpi
 # and mpich, as far as they are built. Ends with status 77 where hosts cannot be made, and says why; with 1 if
 # anything failed.
