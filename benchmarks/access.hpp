@@ -28,21 +28,23 @@ struct by_library {
   /// `p`, known only once `zero` is: a get of it cannot begin before the last one has ended.
   static place after(place p, word zero) { return place::from_raw(p.raw() ^ zero); }
 
-  word get(place p) { return far::get(p); }
-  void put(place p, word value) { far::put(p, value); }
-  void put_flush(place p, word value) {
+  [[gnu::always_inline]] word get(place p) { return far::get(p); }
+  [[gnu::always_inline]] void put(place p, word value) { far::put(p, value); }
+  [[gnu::always_inline]] void put_flush(place p, word value) {
     far::put(p, value);
     far::flush(p.rank());
   }
-  word fetch_add(place p, word value) { return far::fetch_add(p, value); }
-  word compare_swap(place p, word expected, word desired) {
+  [[gnu::always_inline]] word fetch_add(place p, word value) { return far::fetch_add(p, value); }
+  [[gnu::always_inline]] word compare_swap(place p, word expected, word desired) {
     return far::compare_swap(p, expected, desired);
   }
-  void read(place p, word* to, std::size_t bytes) { far::get(p, to, bytes / sizeof(word)); }
-  void write(place p, const word* from, std::size_t bytes) {
+  [[gnu::always_inline]] void read(place p, word* to, std::size_t bytes) {
+    far::get(p, to, bytes / sizeof(word));
+  }
+  [[gnu::always_inline]] void write(place p, const word* from, std::size_t bytes) {
     far::put(p, from, bytes / sizeof(word));
   }
-  void flush() { far::flush(); }
+  [[gnu::always_inline]] void flush() { far::flush(); }
   void barrier() { far::barrier(); }
 };
 

@@ -205,12 +205,15 @@ class core_benchmark {
     const word zero = opaque(word{0});
     compare(name("get 8B"), time_of_one(), places, chained_gets());
     compare(name("put 8B"), time_of_one(), places,
-            independent([zero](auto& by, auto place) { by.put(place, zero); }));
+            independent([zero](auto& by, auto place)
+                            __attribute__((always_inline)) { by.put(place, zero); }));
     compare(name("put 8B + flush"), time_of_one(), places,
-            independent([zero](auto& by, auto place) { by.put_flush(place, zero); }));
+            independent([zero](auto& by, auto place)
+                            __attribute__((always_inline)) { by.put_flush(place, zero); }));
     compare(name("fetch_add"), time_of_one(), places, chained_adds());
     compare(name("fetch_add, result unused"), time_of_one(), places,
-            independent([zero](auto& by, auto place) { by.fetch_add(place, zero); }));
+            independent([zero](auto& by, auto place)
+                            __attribute__((always_inline)) { by.fetch_add(place, zero); }));
   }
 
   /// As many places as lines of the whole memory, at least; none for a rank without a partner.
@@ -248,13 +251,11 @@ class core_benchmark {
                             ", ", f.name);
       };
       compare(name("get"), bandwidth(bytes), places,
-              independent([to = buffer.data(), bytes](auto& by, auto place) {
-                by.read(place, to, bytes);
-              }));
+              independent([to = buffer.data(), bytes](auto& by, auto place)
+                              __attribute__((always_inline)) { by.read(place, to, bytes); }));
       compare(name("put"), bandwidth(bytes), places,
-              independent([from = buffer.data(), bytes](auto& by, auto place) {
-                by.write(place, from, bytes);
-              }));
+              independent([from = buffer.data(), bytes](auto& by, auto place)
+                              __attribute__((always_inline)) { by.write(place, from, bytes); }));
     }
   }
 
@@ -270,7 +271,8 @@ class core_benchmark {
         return detail::text(operation, ", ", names[static_cast<int>(who)]);
       };
       compare(name("fetch_add, one word"), time_of_one(), places,
-              independent([](auto& by, auto place) { by.fetch_add(place, 1); }));
+              independent([](auto& by, auto place)
+                              __attribute__((always_inline)) { by.fetch_add(place, 1); }));
       compare(name("compare_swap, one try"), time_of_one(), places, compare_swaps{false});
       compare(name("compare_swap, until success"), time_of_one(), places, compare_swaps{true});
     }

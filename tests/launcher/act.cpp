@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <string>
@@ -58,6 +59,22 @@ void print_stack(int) {
   if (write(2, text, static_cast<size_t>(n)) < 0) _exit(99);
 }
 
+/// For the test that waits for the job's end.
+void note_death() {
+  const char* path = getenv("DEATH");
+  FILE* file = path ? fopen(path, "w") : nullptr;
+  if (!file) return;
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  fprintf(file, "%lld.%06ld\n", static_cast<long long>(now.tv_sec), now.tv_nsec / 1000);
+  fclose(file);
+}
+
+void say_ready() {
+  puts("ready");
+  fflush(stdout);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -80,10 +97,11 @@ int main(int argc, char** argv) {
   board_rank::be_born(*own, my_rank, ranks);
   board_rank::wait_for(*own, far::job::waiting::barrier, far::job::no_rank, 7);
 
-  if (mode == "kill" && mine) usleep(200'000), raise(number);
-  if (mode == "exit" && mine) usleep(200'000), _exit(number);
-  if (mode == "vanish" && mine) usleep(200'000), _exit(0);
+  if (mode == "kill" && mine) usleep(200'000), note_death(), raise(number);
+  if (mode == "exit" && mine) usleep(200'000), note_death(), _exit(number);
+  if (mode == "vanish" && mine) usleep(200'000), note_death(), _exit(0);
   if ((mode == "throw" || mode == "throw_hang") && mine) {
+    note_death();
     own->say("far::alloc: 9 GiB asked,\n1 GiB free");
     own->state = far::job::rank_state::failed;
     if (mode == "throw_hang") wait_forever();
@@ -92,12 +110,13 @@ int main(int argc, char** argv) {
     return 5;
   }
   if (mode == "refuse" && mine) {
+    note_death();
     own->say("act: a file is missing");
     own->state = far::job::rank_state::refused;
   }
   if (mode == "deaf") {  // SIGTERM does not end it
     signal(SIGTERM, SIG_IGN);
-    if (mine) usleep(300'000), _exit(4);
+    if (mine) usleep(300'000), note_death(), _exit(4);
   }
   if (mode == "family") {  // leaves a grandchild behind
     if (fork() == 0) {
@@ -114,8 +133,10 @@ int main(int argc, char** argv) {
     if (mine)
       board_rank::wait_for(*own, far::job::waiting::get,
                            static_cast<std::uint32_t>((my_rank + 1) % ranks), 6);
+    say_ready();
     wait_forever();
   }
+  if (mode == "hang") say_ready();
   if (mode == "kill" || mode == "exit" || mode == "vanish" || mode == "throw" ||
       mode == "throw_hang" || mode == "deaf" || mode == "family" || mode == "unborn" ||
       mode == "refuse" || mode == "hang")

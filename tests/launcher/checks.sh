@@ -12,11 +12,14 @@ fail() {
   failures=$((failures + 1))
 }
 
-# Runs a command; leaves $status, $seconds and the files out and err.
+# Runs a command; leaves $status, $seconds and the files out and err. A program that says in the file $DEATH when
+# it dies is timed from then on: mpirun alone may take seconds to start on a busy machine.
 run() {
   local begin=$EPOCHREALTIME
-  timeout -k 5 "$limit" "$@" >"$work/out" 2>"$work/err" </dev/null
+  rm -f "$work/death"
+  DEATH="$work/death" timeout -k 5 "$limit" "$@" >"$work/out" 2>"$work/err" </dev/null
   status=$?
+  if [ -s "$work/death" ]; then begin=$(cat "$work/death"); fi
   seconds=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.2f", b - a }')
 }
 
@@ -41,7 +44,8 @@ faster_than() {
   if awk -v a="$seconds" -v b="$2" 'BEGIN { exit !(a < b) }'; then pass "$1"; else fail "$1: took $seconds s"; fi
 }
 
-# Sends SIGNAL to a hanging job; leaves what run() leaves.
+# Sends SIGNAL to a hanging job; leaves what run() leaves. Waits before, for 15 s at most, until $ready of its
+# ranks have said so, if that is set; else for a second.
 interrupt() {
   local signal=$1 begin
   shift
@@ -53,7 +57,12 @@ interrupt() {
     sleep 0.1
   done
   launcher=${launcher% }
-  sleep 1
+  if [ -z "${ready:-}" ]; then sleep 1; else
+    for i in $(seq 150); do
+      [ "$(grep -o ready "$work/out" | wc -l)" = "$ready" ] && break
+      sleep 0.1
+    done
+  fi
   if [ "$signal" = QUIT ]; then
     kill -QUIT "$launcher"
     sleep 0.5

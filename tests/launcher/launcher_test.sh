@@ -193,19 +193,19 @@ options_on() {
 
 signals_on() {
   local backend=$1 act=$programs/act_$1
-  run "$farside" run -n 3 --timeout 1 "$act" differ 2
-  check "$backend: --timeout" 124 "was not done after 1.0 s \(--timeout\)" "stack of rank 0" "stack of rank 2" \
+  run "$farside" run -n 3 --timeout 3 "$act" differ 2
+  check "$backend: --timeout" 124 "was not done after 3.0 s \(--timeout\)" "stack of rank 0" "stack of rank 2" \
     "^ +0 +[0-9]+ +running +a barrier +- +[0-9.]+ s +7$" "^ +2 +[0-9]+ +running +a get +0 +[0-9.]+ s +6$" \
     "not entered the same number of collectives" "^ +6: rank 2$" "^ +7: rank 0 1$" "ending the 3 ranks"
-  faster_than "$backend: --timeout, soon" 6; nothing_left "$backend: --timeout, nothing left"
-  interrupt INT "$farside" run -n 3 "$act" hang
+  faster_than "$backend: --timeout, soon" 8; nothing_left "$backend: --timeout, nothing left"
+  ready=3 interrupt INT "$farside" run -n 3 "$act" hang
   check "$backend: SIGINT" 130 "received signal 2 \(SIGINT\); ending the 3 ranks"; faster_than "$backend: SIGINT, soon" 5
   nothing_left "$backend: SIGINT, nothing left"
-  interrupt QUIT "$farside" run -n 3 "$act" differ 1
+  ready=3 interrupt QUIT "$farside" run -n 3 "$act" differ 1
   check "$backend: SIGQUIT goes on, SIGTERM ends" 143 "3 ranks, [0-9.]+ s after the start" "^ +1 +[0-9]+ +running +a get +2 " \
     "received signal 15"
   if grep -q "stack of" "$work/err"; then fail "$backend: SIGQUIT to the launcher only"; else pass "$backend: SIGQUIT to the launcher only"; fi
-  interrupt KILL "$farside" run -n 3 "$act" hang
+  ready=3 interrupt KILL "$farside" run -n 3 "$act" hang
   check "$backend: launcher killed" 137; nothing_left "$backend: launcher killed, nothing left"
 }
 

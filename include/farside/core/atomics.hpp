@@ -40,11 +40,12 @@ constexpr void require_word() {
 
 template <atomic_op Op, class T>
 [[gnu::always_inline]] inline T fetch_op(ptr<T> at, T value) {
-  return access(operation::atomic, at.rank(), sizeof(T), [&](auto& link) {
-    check_access(link, "atomic", at, 1);
-    return std::bit_cast<T>(
-        link.template fetch_op<Op>(at.rank(), at.offset(), std::bit_cast<word_of<T>>(value)));
-  });
+  return access(operation::atomic, at.rank(), sizeof(T),
+                [at, value](auto& link) __attribute__((always_inline)) {
+                  check_access(link, "atomic", at, 1);
+                  return std::bit_cast<T>(link.template fetch_op<Op>(
+                      at.rank(), at.offset(), std::bit_cast<word_of<T>>(value)));
+                });
 }
 
 /// A future of a word as a future of the type that was asked for.
@@ -111,11 +112,13 @@ template <class T>
                                              std::type_identity_t<T> desired) {
   detail::require_word<T>();
   using word = detail::word_of<T>;
-  return detail::access(operation::atomic, at.rank(), sizeof(T), [&](auto& link) {
-    detail::check_access(link, "compare_swap", at, 1);
-    return std::bit_cast<T>(link.compare_swap(at.rank(), at.offset(), std::bit_cast<word>(expected),
-                                              std::bit_cast<word>(desired)));
-  });
+  return detail::access(
+      operation::atomic, at.rank(), sizeof(T),
+      [at, expected, desired](auto& link) __attribute__((always_inline)) {
+        detail::check_access(link, "compare_swap", at, 1);
+        return std::bit_cast<T>(link.compare_swap(
+            at.rank(), at.offset(), std::bit_cast<word>(expected), std::bit_cast<word>(desired)));
+      });
 }
 
 template <class T>
@@ -138,11 +141,12 @@ template <class T>
 [[gnu::always_inline]] inline std::remove_const_t<T> atomic_load(ptr<T> at) {
   using value = std::remove_const_t<T>;
   detail::require_word<value>();
-  return detail::access(operation::atomic, at.rank(), sizeof(T), [&](auto& link) {
-    detail::check_access(link, "atomic_load", at, 1);
-    return std::bit_cast<value>(
-        link.template atomic_load<detail::word_of<value>>(at.rank(), at.offset()));
-  });
+  return detail::access(
+      operation::atomic, at.rank(), sizeof(T), [at](auto& link) __attribute__((always_inline)) {
+        detail::check_access(link, "atomic_load", at, 1);
+        return std::bit_cast<value>(
+            link.template atomic_load<detail::word_of<value>>(at.rank(), at.offset()));
+      });
 }
 
 /// Writes a word that others read or change by atomics.

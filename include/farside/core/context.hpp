@@ -70,10 +70,11 @@ struct context {
   template <class... Start>
   explicit context(thread_level level, const Start&... start);
 
-  transport link;               ///< the back end
-  bool waits_in_calls = false;  ///< a call may wait for its target to make progress
+  transport link;  ///< the back end
   counting counts;
-  job::slot* slot;  ///< this rank's slot on the board, or `private_slot`
+  job::slot* slot;               ///< this rank's slot on the board, or `private_slot`
+  job::slot* notices = nullptr;  ///< the same if calls may wait for their targets, see notice;
+                                 ///< if not, one that nobody looks at
   thread_level threads;
   optional_mutex mutex;  ///< guards the heap, the pending list and the counters
   local_heap heap;
@@ -89,6 +90,11 @@ struct context {
   bool crowded = false;  ///< more ranks than cores: who waits yields at once
   bool ended = false;
   bool bereaved = false;  ///< see mourns()
+
+  void use_slot(job::slot& s) {
+    slot = &s;
+    notices = link.async_progress() ? &private_slot : slot;
+  }
 
   /// Whether this rank fails only because another one has died: then it is not the first cause.
   bool mourns() {
@@ -257,8 +263,8 @@ inline void note(context& c, operation kind, rank_t target, std::size_t bytes, b
 class notice {
  public:
   [[gnu::always_inline]] notice(context& c, operation kind, rank_t target)
-      : slot_(c.waits_in_calls && kind != operation::put ? c.slot : nullptr) {
-    if (slot_ == nullptr) return;
+      : slot_(kind != operation::put ? c.notices : nullptr) {
+    if (kind == operation::put) return;
     constexpr job::waiting names[operation_kinds] = {
         job::waiting::get,     job::waiting::put,     job::waiting::atomic, job::waiting::flush,
         job::waiting::nothing, job::waiting::nothing, job::waiting::nothing};
@@ -338,11 +344,22 @@ template <class View>
     return static_cast<bool>(view);
 }
 
+/// What access() does where somebody counts, or several threads share a rank.
+template <class Work>
+[[gnu::noinline]] auto access_with_care(operation kind, rank_t target, std::size_t bytes,
+                                        Work work) {
+  return perform(kind, target, bytes, [&](context& c) {
+    if (kind != operation::put) count_wait(c);
+    return work(c.link);
+  });
+}
+
 /// The same for put, get, atomics and flush, which `work(link)` does: the fast path. Checks ask for
-/// more than a view knows.
+/// more than a view knows. `work` is small, keeps copies of what it needs and is forced inline, so
+/// that all of it stays in registers.
 template <class Work>
 [[gnu::always_inline]] inline auto access(operation kind, rank_t target, std::size_t bytes,
-                                          Work&& work) {
+                                          Work work) {
   if constexpr (has_view<transport> && !FARSIDE_CHECKED) {
     if (is_there(quick.view)) [[likely]]
       return work(quick.view);
@@ -353,10 +370,7 @@ template <class Work>
       return work(without_view(c->link));
     }
   }
-  return perform(kind, target, bytes, [&](context& c) {
-    if (kind != operation::put) count_wait(c);
-    return work(c.link);
-  });
+  return access_with_care(kind, target, bytes, work);
 }
 
 /// Where the head of the list of blocks that other ranks have freed lies in each segment.
@@ -389,7 +403,7 @@ context::context(thread_level level, const Start&... start)
   if (size > max_segment)
     raise("a segment of ", size, " bytes is too large: far pointers address ", max_segment,
           " bytes a rank.");
-  waits_in_calls = !link.async_progress();
+  use_slot(private_slot);
   crowded = nprocs > std::thread::hardware_concurrency();
   far_heap = remote_heap(first, size);
   heap = local_heap(far_heap.split().begin(), far_heap.split().begin());

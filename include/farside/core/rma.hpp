@@ -16,23 +16,25 @@ namespace far::inline FARSIDE_BACKEND {
 template <class T>
 [[gnu::always_inline]] inline std::remove_const_t<T> get(ptr<T> from) {
   using value = std::remove_const_t<T>;
-  return detail::access(operation::get, from.rank(), sizeof(T), [&](auto& link) {
-    detail::check_access(link, "get", from, 1);
-    struct alignas(T) bytes {
-      std::byte data[sizeof(T)];
-    } buffer;
-    link.get(from.rank(), from.offset(), &buffer, sizeof(T));
-    return std::bit_cast<value>(buffer);
-  });
+  return detail::access(operation::get, from.rank(), sizeof(T),
+                        [from](auto& link) __attribute__((always_inline)) {
+                          detail::check_access(link, "get", from, 1);
+                          struct alignas(T) bytes {
+                            std::byte data[sizeof(T)];
+                          } buffer;
+                          link.get(from.rank(), from.offset(), &buffer, sizeof(T));
+                          return std::bit_cast<value>(buffer);
+                        });
 }
 
 /// Reads `n` objects to `to`. One-sided; complete on return. 1 get.
 template <class T>
 void get(ptr<T> from, std::remove_const_t<T>* to, std::size_t n) {
-  detail::access(operation::get, from.rank(), n * sizeof(T), [&](auto& link) {
-    detail::check_access(link, "get", from, n);
-    link.get(from.rank(), from.offset(), to, n * sizeof(T));
-  });
+  detail::access(operation::get, from.rank(), n * sizeof(T),
+                 [from, to, n](auto& link) __attribute__((always_inline)) {
+                   detail::check_access(link, "get", from, n);
+                   link.get(from.rank(), from.offset(), to, n * sizeof(T));
+                 });
 }
 
 /// Reads `n` objects. One-sided; complete on return. 1 get.
@@ -50,10 +52,11 @@ template <class T>
 [[gnu::always_inline]] inline void put(ptr<T> to, const std::type_identity_t<T>& value) {
   static_assert(!std::is_const_v<T>,
                 "far::put through a far::ptr<const T>: the target is read-only");
-  detail::access(operation::put, to.rank(), sizeof(T), [&](auto& link) {
-    detail::check_access(link, "put", to, 1);
-    link.put(to.rank(), to.offset(), &value, sizeof(T));
-  });
+  detail::access(operation::put, to.rank(), sizeof(T),
+                 [to, &value](auto& link) __attribute__((always_inline)) {
+                   detail::check_access(link, "put", to, 1);
+                   link.put(to.rank(), to.offset(), &value, sizeof(T));
+                 });
 }
 
 /// Writes `n` objects from `from`, which may be reused on return. 1 put.
@@ -61,10 +64,11 @@ template <class T>
 void put(ptr<T> to, const std::type_identity_t<T>* from, std::size_t n) {
   static_assert(!std::is_const_v<T>,
                 "far::put through a far::ptr<const T>: the target is read-only");
-  detail::access(operation::put, to.rank(), n * sizeof(T), [&](auto& link) {
-    detail::check_access(link, "put", to, n);
-    link.put(to.rank(), to.offset(), from, n * sizeof(T));
-  });
+  detail::access(operation::put, to.rank(), n * sizeof(T),
+                 [to, from, n](auto& link) __attribute__((always_inline)) {
+                   detail::check_access(link, "put", to, n);
+                   link.put(to.rank(), to.offset(), from, n * sizeof(T));
+                 });
 }
 
 template <class T>
@@ -138,7 +142,7 @@ future<void> async_copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t
 
 /// Completes this rank's earlier puts to `rank`: whoever reads afterwards sees them. One-sided.
 [[gnu::always_inline]] inline void flush(rank_t rank) {
-  detail::access(operation::flush, rank, 0, [&](auto& link) {
+  detail::access(operation::flush, rank, 0, [rank](auto& link) __attribute__((always_inline)) {
     if constexpr (FARSIDE_CHECKED)
       if (rank >= link.nprocs())
         detail::raise("flush(", rank, "): there are only ", link.nprocs(), " ranks, 0 to ",
@@ -149,7 +153,8 @@ future<void> async_copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t
 
 /// The same for all ranks.
 [[gnu::always_inline]] inline void flush() {
-  detail::access(operation::flush, 0, 0, [](auto& link) { link.flush(); });
+  detail::access(operation::flush, 0, 0,
+                 [](auto& link) __attribute__((always_inline)) { link.flush(); });
 }
 
 /// Lets the transport and everything in flight go on; runs continuations that have become due.

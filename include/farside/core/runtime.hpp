@@ -174,7 +174,7 @@ inline void runtime::attach_board(detail::context& c, bool as_thread) {
     auto index = as_thread ? c.link.rank()
                            : detail::integer_setting(job::slot_variable, 0, board->slots - 1)
                                  .value_or(c.link.rank());
-    c.slot = &(*board)[static_cast<std::size_t>(index)];
+    c.use_slot((*board)[static_cast<std::size_t>(index)]);
   }
   c.slot->rank.store(c.link.rank());
   c.slot->world.store(c.link.nprocs());

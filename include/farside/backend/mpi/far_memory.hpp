@@ -18,6 +18,7 @@ class far_memory {
     served_ = mpi.settings().served();
     served_ ? messages_.open(mpi, options) : window_.open(mpi, options);
     rank_ = mpi.rank();
+    quick_ = !served_ && window_.plain();
   }
   void close() { served_ ? messages_.close() : window_.close(); }
 
@@ -35,10 +36,17 @@ class far_memory {
     return rank == rank_ ? window_.own_address(offset) : nullptr;
   }
 
-  void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+  [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,
+                                  std::size_t bytes) {
+    if (bytes == 8 && is_quick(rank, offset)) [[likely]]
+      return window_.put_word(rank, offset, from);
+    if (bytes != 8 && is_quick(rank, offset, from, bytes) && window_.can_put_at_once())
+      return window_.put_at_once(rank, offset, from, bytes);
     served_ ? messages_.put(rank, offset, from, bytes) : window_.put(rank, offset, from, bytes);
   }
-  void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+  [[gnu::always_inline]] void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+    if (is_quick(rank, offset, to, bytes) && window_.can_get_at_once(rank)) [[likely]]
+      return window_.get_at_once(rank, offset, to, bytes);
     served_ ? messages_.get(rank, offset, to, bytes) : window_.get(rank, offset, to, bytes);
   }
   request async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
@@ -67,7 +75,10 @@ class far_memory {
   }
 
   template <atomic_op Op, atomic_word T>
-  T fetch_op(rank_t rank, std::size_t offset, T value) {
+  [[gnu::always_inline]] T fetch_op(rank_t rank, std::size_t offset, T value) {
+    if constexpr (!needs_loop<Op>)
+      if (quick_) [[likely]]
+        return window_.fetch_word<Op>(rank, offset, value);
     return served_ ? messages_.fetch_op<Op>(rank, offset, value)
                    : window_.fetch_op<Op>(rank, offset, value);
   }
@@ -91,7 +102,9 @@ class far_memory {
                            : window_.async_compare_swap(rank, offset, expected, desired, old));
   }
 
-  void flush(rank_t rank) { served_ ? messages_.flush(rank) : window_.flush(rank); }
+  [[gnu::always_inline]] void flush(rank_t rank) {
+    served_ ? messages_.flush(rank) : window_.flush(rank);
+  }
   void flush() { served_ ? messages_.flush() : window_.flush(); }
   void signal(rank_t rank, std::size_t offset) {
     served_ ? messages_.signal(rank, offset) : window_.signal(rank, offset);
@@ -109,7 +122,19 @@ class far_memory {
   }
 
  private:
+  /// Whether a word at `offset` of that rank goes the shortest way.
+  [[gnu::always_inline]] bool is_quick(rank_t rank, std::size_t offset) const {
+    return quick_ && offset % 8 == 0 && rank != rank_;
+  }
+  /// The same of a block, to or from `side`.
+  [[gnu::always_inline]] bool is_quick(rank_t rank, std::size_t offset, const void* side,
+                                       std::size_t bytes) const {
+    return is_quick(rank, offset | reinterpret_cast<std::uintptr_t>(side) | bytes) &&
+           bytes <= window::longest;
+  }
+
   bool served_ = false;
+  bool quick_ = false;
   rank_t rank_ = 0;
   mpi_backend::window window_;
   served::memory messages_;

@@ -80,34 +80,75 @@ class window {
   // flush orders, unless in strict mode. Atomics always go through MPI, as they may meet those of
   // others.
   [[gnu::noinline]] void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
-    if (plain_ && bytes == 8 && offset % 8 == 0 && rank != rank_) [[likely]] {
-      put_block(rank, offset, std::memcpy(next_room(8), from, 8), 8);
-      return mark(rank);
+    if (own(rank)) return racy_copy<false>(base_ + offset, from, offset, bytes);
+    if (single_ && bytes <= small) [[likely]] {
+      start_put(rank, offset, std::memcpy(room_ + offset % 8, from, bytes), bytes);
+      use_room(bytes + 8);
+    } else if (out_of_phase(from, offset, bytes)) {
+      put_by_copies(rank, offset, from, bytes);
+    } else {
+      start_put(rank, offset, from, bytes);
+      complete_local(rank);
     }
-    if constexpr (!use_request_forms) {
-      // Within a node a local flush costs less than a copy.
-      if (plain_ && !several_nodes_ && whole_words(from, offset, bytes) && rank != rank_ &&
-          all_settled()) {
-        put_block(rank, offset, from, bytes);
-        mark(rank);
-        MPI_Win_flush_local(static_cast<int>(rank), win_);
-        return;
-      }
-    }
-    put_anything(rank, offset, from, bytes);
   }
 
-  /// Whole words, while nothing is under way that has to come first, or any others.
   [[gnu::noinline]] void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
-    if constexpr (!use_request_forms) {
-      if (plain_ && whole_words(to, offset, bytes) && rank != rank_ && !dirty(rank) &&
-          all_settled()) [[likely]] {
-        get_block(rank, offset, to, bytes);
-        MPI_Win_flush_local(static_cast<int>(rank), win_);
-        return;
-      }
+    if (own(rank)) {
+      racy_copy<true>(to, base_ + offset, offset, bytes);
+      return acquire_fence();
     }
-    get_anything(rank, offset, to, bytes);
+    if (out_of_phase(to, offset, bytes)) [[unlikely]] {
+      get_by_copies(rank, offset, to, bytes);
+    } else if constexpr (use_request_forms) {
+      mpi_backend::complete(async_get(rank, offset, to, bytes));
+    } else {
+      bool nothing_else = plain_ && all_settled();
+      start_get(rank, offset, to, bytes);
+      nothing_else ? void(MPI_Win_flush_local(static_cast<int>(rank), win_)) : complete_local(rank);
+    }
+  }
+
+  // The shortest ways to MPI, for blocks of aligned words of another rank, in a job that is
+  // plain(). What a CPU does after the fence of a flush and before the next operation counts far
+  // more than what it does between the two: up to a point, it looks for the place of the next word
+  // while the fence still waits for the last one. Between two Xeons 30 instructions of this kind
+  // took 35 ns, and 100 of the other 8. So all that can come behind MPI's call does: the marks, and
+  // room for the next copy.
+
+  /// One thread, and not strict.
+  bool plain() const { return plain_; }
+  /// So many bytes are one call of MPI, whose counts are ints.
+  static constexpr std::size_t longest = std::size_t{1} << 30;
+
+  [[gnu::always_inline]] void put_word(rank_t rank, std::size_t offset, const void* from) {
+    put_block(rank, offset, std::memcpy(room_, from, 8), 8);
+    mark(rank);
+    use_room(8);
+  }
+
+  /// Within a node a local flush costs less than a copy.
+  bool can_put_at_once() const { return !use_request_forms && !several_nodes_ && all_settled(); }
+  [[gnu::always_inline]] void put_at_once(rank_t rank, std::size_t offset, const void* from,
+                                          std::size_t bytes) {
+    put_block(rank, offset, from, bytes);
+    mark(rank);
+    MPI_Win_flush_local(static_cast<int>(rank), win_);
+  }
+
+  /// Nothing is under way that has to come first.
+  [[gnu::always_inline]] bool can_get_at_once(rank_t rank) const {
+    return !use_request_forms && !dirty(rank) && all_settled();
+  }
+  [[gnu::always_inline]] void get_at_once(rank_t rank, std::size_t offset, void* to,
+                                          std::size_t bytes) {
+    get_block(rank, offset, to, bytes);
+    MPI_Win_flush_local(static_cast<int>(rank), win_);
+  }
+
+  template <atomic_op Op, atomic_word T>
+    requires(!needs_loop<Op>)
+  [[gnu::always_inline]] T fetch_word(rank_t rank, std::size_t offset, T value) {
+    return fetch(rank, offset, value, mpi_op<Op>());
   }
 
   pending async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
@@ -151,12 +192,11 @@ class window {
   template <atomic_word T>
   pending async_compare_swap(rank_t rank, std::size_t offset, T expected, T desired, T& old);
 
-  void flush(rank_t rank) {
-    if (dirty(rank)) {
+  [[gnu::always_inline]] void flush(rank_t rank) {
+    if (rank != rank_ && dirty(rank)) [[likely]]
       complete(rank);
-      if (rank != rank_) return;
-    }
-    order_own();
+    else
+      flush_own_or_clean(rank);
   }
 
   void flush() {
@@ -164,11 +204,11 @@ class window {
       if (crowded_) [[unlikely]]
         knock_dirty();
       wait_in_mpi waiting;
-      MPI_Win_flush_all(win_);
       if (single_) {
         flushed_ = started_.load(std::memory_order_relaxed);
         if (!all_settled()) settle_all();
       }
+      MPI_Win_flush_all(win_);
     }
     order_own();
   }
@@ -238,34 +278,9 @@ class window {
   }
 
  private:
-  [[gnu::noinline]] void put_anything(rank_t rank, std::size_t offset, const void* from,
-                                      std::size_t bytes) {
-    if (own(rank)) return racy_copy<false>(base_ + offset, from, offset, bytes);
-    if (single_ && bytes <= small) [[likely]] {
-      start_put(rank, offset, std::memcpy(next_room(bytes + 8) + offset % 8, from, bytes), bytes);
-    } else if (out_of_phase(from, offset, bytes)) {
-      put_by_copies(rank, offset, from, bytes);
-    } else {
-      start_put(rank, offset, from, bytes);
-      complete_local(rank);
-    }
-  }
-
-  [[gnu::noinline]] void get_anything(rank_t rank, std::size_t offset, void* to,
-                                      std::size_t bytes) {
-    if (own(rank)) {
-      racy_copy<true>(to, base_ + offset, offset, bytes);
-      return acquire_fence();
-    }
-    if (out_of_phase(to, offset, bytes)) [[unlikely]] {
-      get_by_copies(rank, offset, to, bytes);
-    } else if constexpr (use_request_forms) {
-      mpi_backend::complete(async_get(rank, offset, to, bytes));
-    } else {
-      bool nothing_else = plain_ && all_settled();
-      start_get(rank, offset, to, bytes);
-      nothing_else ? void(MPI_Win_flush_local(static_cast<int>(rank), win_)) : complete_local(rank);
-    }
+  [[gnu::noinline]] void flush_own_or_clean(rank_t rank) {
+    if (dirty(rank)) complete(rank);
+    order_own();
   }
 
   /// Whether loads and stores do for this rank's memory. A rank that polls its own memory, for
@@ -295,7 +310,7 @@ class window {
   }
 
   template <atomic_word T>
-  T fetch(rank_t rank, std::size_t offset, T value, MPI_Op op) {
+  [[gnu::always_inline]] T fetch(rank_t rank, std::size_t offset, T value, MPI_Op op) {
     T old;
     serve_before_own(rank);
     MPI_Fetch_and_op(&value, &old, word_type<T>(), static_cast<int>(rank), place(rank, offset), op,
@@ -305,7 +320,6 @@ class window {
   }
 
   static constexpr std::size_t page = 4096;
-  static constexpr std::size_t chunk = std::size_t{1} << 30;  // MPI counts are ints
   static constexpr std::size_t small = 256, store_bytes = std::size_t{32} << 10;
 #ifdef OPEN_MPI
   static constexpr bool use_request_forms = false;  // see request.hpp
@@ -331,26 +345,29 @@ class window {
   // its last stamp is above what flush() has covered, and flush(rank) sets it to 0. One thread
   // could take a flush that another has only begun for done, so with several threads nothing is
   // ever taken for clean again once it was dirty: every stamp is 1, and flushed_ stays 0.
-  void mark(rank_t rank) {
+  [[gnu::always_inline]] void mark(rank_t rank) {
     std::uint64_t stamp = single_ ? started_.load(std::memory_order_relaxed) + 1 : 1;
     started_.store(stamp, std::memory_order_relaxed);
     targets_[rank].last.store(stamp, std::memory_order_relaxed);
   }
 
-  bool dirty(rank_t rank) const {
+  [[gnu::always_inline]] bool dirty(rank_t rank) const {
     return targets_[rank].last.load(std::memory_order_relaxed) > flushed_;
   }
 
-  /// All operations of this rank on `rank` are complete there.
-  void complete(rank_t rank) {
+  /// All operations of this rank on `rank` are complete there, once it returns; it says so before,
+  /// as nobody else asks meanwhile.
+  [[gnu::always_inline]] void complete(rank_t rank) {
     if (crowded_) [[unlikely]]
       knock(rank);
     wait_in_mpi waiting;
+    if (single_) {
+      target& to = targets_[rank];
+      to.last.store(0, std::memory_order_relaxed);
+      to.settled = numbered_;
+      under_way_ -= std::exchange(to.under_way, 0);
+    }
     MPI_Win_flush(static_cast<int>(rank), win_);
-    if (!single_) return;
-    targets_[rank].last.store(0, std::memory_order_relaxed);
-    targets_[rank].settled = numbered_;
-    under_way_ -= std::exchange(targets_[rank].under_way, 0);
   }
 
   /// All operations of this rank on `rank` are complete here. In Open MPI's `osc pt2pt` the local
@@ -388,28 +405,29 @@ class window {
   /// A small put copies its source and need not wait until MPI has read it: MPI_Win_flush_local is
   /// a round trip on some networks. The copies lie one after another in a store that is emptied
   /// when it is full, 512 at most: each begins a cache line. With several threads there is none.
-  char* next_room(std::size_t bytes) {
-    if (stored_ + bytes > store_bytes) [[unlikely]]
+  /// At room_ there is always room for the next one; once the call that reads it has been made, but
+  /// no earlier, use_room() goes on to the one after it.
+  [[gnu::always_inline]] void use_room(std::size_t bytes) {
+    room_ += (bytes + 63) / 64 * 64;
+    if (room_ > last_room_) [[unlikely]]
       empty_store();
-    return store_.get() + std::exchange(stored_, stored_ + (bytes + 63) / 64 * 64);
   }
 
   /// A place for what an atomic reads while it is under way: in the store too, or else on the heap,
   /// and then the second is what must be deleted.
   std::pair<operands*, operands*> place_operands() {
     if (single_) [[likely]]
-      return {new (next_room(sizeof(operands))) operands, nullptr};
+      return {new (room_) operands, nullptr};
     auto* own = new operands;
     return {own, own};
   }
-
-  /// Whether one call of MPI copies it by words, on both sides.
-  static bool whole_words(const void* side, std::size_t offset, std::size_t bytes) {
-    return ((reinterpret_cast<std::uintptr_t>(side) | offset | bytes) & 7) == 0 && bytes <= chunk;
+  void use_operands() {
+    if (single_) use_room(sizeof(operands));
   }
+
   /// Whether one call of MPI does it.
   static bool one_block(std::size_t offset, std::size_t bytes) {
-    return bytes < 8 || ((offset | bytes) % 8 == 0 && bytes <= chunk);
+    return bytes < 8 || ((offset | bytes) % 8 == 0 && bytes <= longest);
   }
 
   /// Calls `move(begin, length)` for blocks that hold only whole words of the segment, or less than
@@ -419,7 +437,7 @@ class window {
     std::size_t begin = -offset % 8;
     if (begin != 0) move(std::size_t{0}, begin);
     for (std::size_t length; bytes - begin >= 8; begin += length) {
-      length = std::min(chunk, (bytes - begin) / 8 * 8);
+      length = std::min(longest, (bytes - begin) / 8 * 8);
       move(begin, length);
     }
     if (begin < bytes) move(begin, bytes - begin);
@@ -433,12 +451,14 @@ class window {
   void put_by_copies(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
   void get_by_copies(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
 
-  void put_block(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+  [[gnu::always_inline]] void put_block(rank_t rank, std::size_t offset, const void* from,
+                                        std::size_t bytes) {
     int count = static_cast<int>(bytes);
     MPI_Put(from, count, MPI_BYTE, static_cast<int>(rank), place(rank, offset), count, MPI_BYTE,
             win_);
   }
-  void get_block(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+  [[gnu::always_inline]] void get_block(rank_t rank, std::size_t offset, void* to,
+                                        std::size_t bytes) {
     int count = static_cast<int>(bytes);
     MPI_Get(to, count, MPI_BYTE, static_cast<int>(rank), place(rank, offset), count, MPI_BYTE,
             win_);
@@ -507,13 +527,17 @@ class window {
   bool plain_ = true;  ///< one thread, and not strict
   bool several_nodes_ = false;
   std::atomic<unsigned> own_calls_ = 0;
+#ifdef OPEN_MPI
+  static constexpr bool crowded_ = false;  // it yields by itself
+#else
   bool crowded_ = false;
+#endif
   std::atomic<std::uint64_t> started_ = 0;
   std::uint64_t flushed_ = 0;
   std::uint64_t numbered_ = 0;
   std::uint64_t under_way_ = 0;
   std::unique_ptr<char[]> store_;
-  std::size_t stored_ = 0;
+  char *room_ = nullptr, *last_room_ = nullptr;
   MPI_Aint spare_byte_ = 0;
   char* memory_ = nullptr;  ///< the window's
   std::size_t bytes_ = 0;
@@ -600,6 +624,7 @@ pending window::async_fetch_op(rank_t rank, std::size_t offset, T value, T& old)
     else
       MPI_Fetch_and_op(&kept->value, &old, type, to, place(rank, offset), mpi_op<Op>(), win_);
     mark(rank);
+    use_operands();
     return {this, handle, own, number(rank), rank};
   }
 }
@@ -612,6 +637,7 @@ pending window::async_compare_swap(rank_t rank, std::size_t offset, T expected, 
   MPI_Compare_and_swap(&kept->value, &kept->expected, &old, word_type<T>(), static_cast<int>(rank),
                        place(rank, offset), win_);
   mark(rank);
+  use_operands();
   return {this, MPI_REQUEST_NULL, own, number(rank), rank};
 }
 
@@ -662,7 +688,7 @@ pending window::async_compare_swap(rank_t rank, std::size_t offset, T expected, 
 #else
   MPI_Win_flush_local_all(win_);
 #endif
-  stored_ = 0;
+  room_ = store_.get();
 }
 
 inline void window::knock_dirty() {

@@ -26,7 +26,7 @@ template <component C>
 void window::start_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
   serve_before_own(rank);
   for (std::size_t begin = 0, length; begin < n; begin += length) {
-    length = std::min(n - begin, chunk / sizeof(C));
+    length = std::min(n - begin, longest / sizeof(C));
     int count = static_cast<int>(length);
     MPI_Accumulate(from + begin, count, component_type<C>(), static_cast<int>(rank),
                    place(rank, offset + begin * sizeof(C)), count, component_type<C>(), MPI_SUM,
@@ -40,8 +40,8 @@ void window::start_accumulate(rank_t rank, std::size_t offset, const C* from, st
 template <component C>
 void window::accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
   if (single_ && n * sizeof(C) <= small && rank != rank_) {
-    auto* copy = static_cast<C*>(std::memcpy(next_room(n * sizeof(C)), from, n * sizeof(C)));
-    return start_accumulate(rank, offset, copy, n);
+    start_accumulate(rank, offset, static_cast<C*>(std::memcpy(room_, from, n * sizeof(C))), n);
+    return use_room(n * sizeof(C));
   }
   start_accumulate(rank, offset, from, n);
   rank == rank_ ? complete(rank) : complete_local(rank);
@@ -53,7 +53,7 @@ pending window::async_accumulate(rank_t rank, std::size_t offset, const C* from,
     accumulate(rank, offset, from, n);
     return {};
   }
-  if (!use_request_forms || n > chunk / sizeof(C)) {
+  if (!use_request_forms || n > longest / sizeof(C)) {
     start_accumulate(rank, offset, from, n);
     return {this, MPI_REQUEST_NULL, nullptr, number(rank), rank};
   }

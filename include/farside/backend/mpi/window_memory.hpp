@@ -60,9 +60,13 @@ inline void window::open(const session& mpi, const start_options& options) {
   strict_ = mpi.strict();
   several_nodes_ = !mpi.one_node();
   plain_ = single_ && !strict_;
-  if (single_) store_ = std::make_unique<char[]>(store_bytes);
+  if (single_) {
+    store_ = std::make_unique<char[]>(store_bytes);
+    room_ = store_.get();
+    last_room_ = room_ + (store_bytes - small - 8);
+  }
 #ifndef OPEN_MPI
-  crowded_ = mpi.crowded();  // Open MPI yields by itself
+  crowded_ = mpi.crowded();
 #endif
   std::size_t asked =
       options.segment != 0 ? options.segment : size_setting("FARSIDE_SEGMENT").value_or(0);
