@@ -59,7 +59,7 @@ interrupt() {
   launcher=${launcher% }
   if [ -z "${ready:-}" ]; then sleep 1; else
     for i in $(seq 150); do
-      [ "$(grep -o ready "$work/out" | wc -l)" = "$ready" ] && break
+      [ "$(grep -o ready "$work/out" | wc -l)" -ge "$ready" ] && break
       sleep 0.1
     done
   fi

@@ -72,9 +72,10 @@ struct context {
 
   transport link;  ///< the back end
   counting counts;
-  job::slot* slot;               ///< this rank's slot on the board, or `private_slot`
-  job::slot* notices = nullptr;  ///< the same if calls may wait for their targets, see notice;
-                                 ///< if not, one that nobody looks at
+  job::slot* slot;                            ///< this rank's slot on the board, or `private_slot`
+  std::atomic<job::wait>* notices = nullptr;  ///< its `waits` if calls may wait for their targets,
+                                              ///< or `unseen`; see notice
+  std::atomic<job::wait> unseen{};
   thread_level threads;
   optional_mutex mutex;  ///< guards the heap, the pending list and the counters
   local_heap heap;
@@ -93,7 +94,7 @@ struct context {
 
   void use_slot(job::slot& s) {
     slot = &s;
-    notices = link.async_progress() ? &private_slot : slot;
+    notices = link.async_progress() ? &unseen : &slot->waits;
   }
 
   /// Whether this rank fails only because another one has died: then it is not the first cause.
@@ -263,20 +264,20 @@ inline void note(context& c, operation kind, rank_t target, std::size_t bytes, b
 class notice {
  public:
   [[gnu::always_inline]] notice(context& c, operation kind, rank_t target)
-      : slot_(kind != operation::put ? c.notices : nullptr) {
+      : on_(kind != operation::put ? c.notices : nullptr) {
     if (kind == operation::put) return;
     constexpr job::waiting names[operation_kinds] = {
         job::waiting::get,     job::waiting::put,     job::waiting::atomic, job::waiting::flush,
         job::waiting::nothing, job::waiting::nothing, job::waiting::nothing};
-    slot_->waits.store({names[static_cast<std::size_t>(kind)], target}, std::memory_order_relaxed);
+    on_->store({names[static_cast<std::size_t>(kind)], target}, std::memory_order_relaxed);
   }
   [[gnu::always_inline]] ~notice() {
-    if (slot_ != nullptr) slot_->waits.store({}, std::memory_order_relaxed);
+    if (on_ != nullptr) on_->store({}, std::memory_order_relaxed);
   }
   notice(const notice&) = delete;
 
  private:
-  job::slot* slot_;
+  std::atomic<job::wait>* on_;
 };
 
 /// Whether a back end is known, at compile time, to wait for nobody in its calls.
@@ -319,12 +320,13 @@ template <class Work>
   silence::check();
   timed until_return(kind, target, bytes);
   context& c = until_return.where();
-  if constexpr (never_waits<transport>) {
-    return work(c);
-  } else {
-    notice while_waiting(c, kind, target);
-    return work(c);
+  if constexpr (!never_waits<transport>) {
+    if (c.notices != &c.unseen) {  // which several threads of a rank would all write
+      notice while_waiting(c, kind, target);
+      return work(c);
+    }
   }
+  return work(c);
 }
 
 template <class Link>
@@ -344,7 +346,8 @@ template <class View>
     return static_cast<bool>(view);
 }
 
-/// What access() does where somebody counts, or several threads share a rank.
+/// What access() does where somebody counts or checks, or several threads share a rank, or there is
+/// no runtime.
 template <class Work>
 [[gnu::noinline]] auto access_with_care(operation kind, rank_t target, std::size_t bytes,
                                         Work work) {
@@ -355,7 +358,7 @@ template <class Work>
 }
 
 /// The same for put, get, atomics and flush, which `work(link)` does: the fast path. Checks ask for
-/// more than a view knows. `work` is small, keeps copies of what it needs and is forced inline, so
+/// more than a view knows. `work` is small, captures by value what is one and is forced inline, so
 /// that all of it stays in registers.
 template <class Work>
 [[gnu::always_inline]] inline auto access(operation kind, rank_t target, std::size_t bytes,

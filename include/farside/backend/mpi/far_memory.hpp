@@ -50,6 +50,10 @@ class far_memory {
     served_ ? messages_.get(rank, offset, to, bytes) : window_.get(rank, offset, to, bytes);
   }
   request async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+    if (quick_ && bytes <= window::small) {  // not worth a request
+      put(rank, offset, from, bytes);
+      return {};
+    }
     return request(served_ ? messages_.async_put(rank, offset, from, bytes)
                            : window_.async_put(rank, offset, from, bytes));
   }

@@ -119,6 +119,8 @@ class window {
   bool plain() const { return plain_; }
   /// So many bytes are one call of MPI, whose counts are ints.
   static constexpr std::size_t longest = std::size_t{1} << 30;
+  /// So many are copied by a put of any kind, if there is one thread.
+  static constexpr std::size_t small = 256;
 
   [[gnu::always_inline]] void put_word(rank_t rank, std::size_t offset, const void* from) {
     put_block(rank, offset, std::memcpy(room_, from, 8), 8);
@@ -320,7 +322,7 @@ class window {
   }
 
   static constexpr std::size_t page = 4096;
-  static constexpr std::size_t small = 256, store_bytes = std::size_t{32} << 10;
+  static constexpr std::size_t store_bytes = std::size_t{32} << 10;
 #ifdef OPEN_MPI
   static constexpr bool use_request_forms = false;  // see request.hpp
   static constexpr bool library_allocates = true;   // see make_window()
@@ -408,9 +410,11 @@ class window {
   /// At room_ there is always room for the next one; once the call that reads it has been made, but
   /// no earlier, use_room() goes on to the one after it.
   [[gnu::always_inline]] void use_room(std::size_t bytes) {
-    room_ += (bytes + 63) / 64 * 64;
-    if (room_ > last_room_) [[unlikely]]
+    char* next = room_ + (bytes + 63) / 64 * 64;
+    if (next > last_room_) [[unlikely]]
       empty_store();
+    else
+      room_ = next;
   }
 
   /// A place for what an atomic reads while it is under way: in the store too, or else on the heap,

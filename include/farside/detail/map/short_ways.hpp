@@ -103,10 +103,14 @@ struct prefetched {
 /// The short way where buckets come by gets: one window of them, in which the key is, or an empty
 /// bucket before it. What else there may be the long way finds out, from the same window.
 template <class K, class V, class Hash, class Probing>
-[[gnu::noinline]] auto engine<K, V, Hash, Probing>::find_by_get(handed<K> key, place p,
-                                                                promise with) -> std::optional<V> {
+[[gnu::noinline]] void engine<K, V, Hash, Probing>::find_by_get(handed<K> key, place p,
+                                                                promise with,
+                                                                std::optional<V>& found) {
   table& t = tables.of(p.member);
-  if (t.direct != nullptr) return find_slowly(key, with, static_cast<prefetched<engine>*>(nullptr));
+  if (t.direct != nullptr) {
+    hand_over(find_slowly(key, with, static_cast<prefetched<engine>*>(nullptr)), found);
+    return;
+  }
   prefetched<engine> seen;
   seen.in = &t;
   seen.first = p.home(t.capacity);
@@ -118,24 +122,27 @@ template <class K, class V, class Hash, class Probing>
     for (word i = 0; i < seen.count; ++i) {
       entry& e = seen.buckets[i];
       head h = e.top();
-      if (h.is_empty()) return std::nullopt;
+      if (h.is_empty()) return;
       if (h.fingerprint() != p.fingerprint && !h.moved_empty()) continue;
       if (h.frozen() || h.moved()) break;
       word where = (from + static_cast<std::ptrdiff_t>(i * bucket_words)).raw();
       if (!quiet && !e.is_sealed(where)) break;
       if constexpr (cells) {
         if (h.what() != state::cell || !cell::simple(e.value()[0])) break;
-        if (*key_store::equals(e.key(), key)) return cell::decode<V>(e.value()[0]);
+        if (*key_store::equals(e.key(), key)) {
+          found.emplace(cell::decode<V>(e.value()[0]));
+          return;
+        }
       } else {
         if (h.what() != state::plain) break;
         if (!*key_store::equals(e.key(), key)) continue;
         entry whole = e;
         whole.mask(h, where);
-        return value_store::unpack(whole.value());
+        return hand_over(value_store::unpack(whole.value()), found);
       }
     }
   }
-  return find_slowly(key, with, &seen);
+  hand_over(find_slowly(key, with, &seen), found);
 }
 
 /// The same for a change: of a cell that is there, or of the first empty bucket, which it takes.
