@@ -52,11 +52,20 @@ template <class T>
 [[gnu::always_inline]] inline void put(ptr<T> to, const std::type_identity_t<T>& value) {
   static_assert(!std::is_const_v<T>,
                 "far::put through a far::ptr<const T>: the target is read-only");
-  detail::access(operation::put, to.rank(), sizeof(T),
-                 [to, &value](auto& link) __attribute__((always_inline)) {
-                   detail::check_access(link, "put", to, 1);
-                   link.put(to.rank(), to.offset(), &value, sizeof(T));
-                 });
+  auto write = [to](auto& link, const T& from) __attribute__((always_inline)) {
+    detail::check_access(link, "put", to, 1);
+    link.put(to.rank(), to.offset(), &from, sizeof(T));
+  };
+  // A copy stays in a register. With a reference the value is stored on the stack each time, and
+  // such stores take the places of far ones in the CPU's queue: on smp they took 1.4 times as long.
+  if constexpr (sizeof(T) <= 16 && std::is_copy_constructible_v<T>)
+    detail::access(operation::put, to.rank(), sizeof(T),
+                   [write, value](auto& link)
+                       __attribute__((always_inline)) { write(link, value); });
+  else
+    detail::access(operation::put, to.rank(), sizeof(T),
+                   [write, &value](auto& link)
+                       __attribute__((always_inline)) { write(link, value); });
 }
 
 /// Writes `n` objects from `from`, which may be reused on return. 1 put.
