@@ -98,9 +98,7 @@ class hash_map {
           return found;
       }
     }
-    std::optional<V> found;
-    find_otherwise(key, with, found);
-    return found;
+    return find_otherwise(key, with);
   }
   FARSIDE_HOT bool contains(const K& key, promise with = promise::everything) const {
     return find(key, with).has_value();
@@ -296,16 +294,10 @@ class hash_map {
     return update_otherwise<Update>(key, by, with);
   }
   /// All that quick ways are not for. Apart from them, so that nothing has to be kept for it.
-  /// It leaves its answer in `found`, which is nothing yet: an optional that is returned goes
-  /// through registers, and g++ loads its flag for that as a word just after it was stored as a
-  /// byte, which a CPU waits for (5 ns each time).
-  [[gnu::noinline]] void find_otherwise(detail::map::handed<K> key, promise with,
-                                        std::optional<V>& found) const {
+  [[gnu::noinline]] std::optional<V> find_otherwise(detail::map::handed<K> key,
+                                                    promise with) const {
     engine& e = *state_;
-    detail::map::place p = e.place_of(key);
-    if (e.finds_by_get(p, with)) [[likely]]
-      return e.find_by_get(key, p, with, found);
-    e.hand_over(e.find(key, p, with), found);
+    return e.find(key, e.place_of(key), with);
   }
   template <class Update>
   [[gnu::noinline]] auto update_otherwise(detail::map::handed<K> key,

@@ -283,20 +283,8 @@ class engine : public shared_state {
       if (have == nullptr && choice.any()) [[unlikely]]
         return find_somehow(key, p, with);
     if constexpr (in_place)
-      if (have == nullptr && !includes(with, promise::local)) {
-        std::optional<V> found;
-        find_by_get(key, p, with, found);
-        return found;
-      }
+      if (have == nullptr && !includes(with, promise::local)) return find_by_get(key, p, with);
     return find_slowly(key, with, have);
-  }
-
-  /// Whether find() does nothing but find_by_get().
-  FARSIDE_HOT bool finds_by_get(place p, promise with) {
-    if constexpr (!in_place) return false;
-    if constexpr (may_be_coherent)
-      if (quick(p.member).buckets != nullptr) return false;
-    return !choice.any() && !includes(with, promise::local);
   }
 
   /// By its owner, if that is to be asked.
@@ -313,11 +301,7 @@ class engine : public shared_state {
   }
 
   /// short_ways.hpp.
-  void find_by_get(handed<K> key, place p, promise with, std::optional<V>& found);
-  /// `to` is nothing yet. V need not be assignable.
-  static void hand_over(std::optional<V>&& from, std::optional<V>& to) {
-    if (from) to.emplace(*std::move(from));
-  }
+  std::optional<V> find_by_get(handed<K> key, place p, promise with);
 
   /// Takes the key apart once more, so that nothing but the key outlives the short way.
   template <class Window>

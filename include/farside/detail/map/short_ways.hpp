@@ -103,14 +103,10 @@ struct prefetched {
 /// The short way where buckets come by gets: one window of them, in which the key is, or an empty
 /// bucket before it. What else there may be the long way finds out, from the same window.
 template <class K, class V, class Hash, class Probing>
-[[gnu::noinline]] void engine<K, V, Hash, Probing>::find_by_get(handed<K> key, place p,
-                                                                promise with,
-                                                                std::optional<V>& found) {
+[[gnu::noinline]] auto engine<K, V, Hash, Probing>::find_by_get(handed<K> key, place p,
+                                                                promise with) -> std::optional<V> {
   table& t = tables.of(p.member);
-  if (t.direct != nullptr) {
-    hand_over(find_slowly(key, with, static_cast<prefetched<engine>*>(nullptr)), found);
-    return;
-  }
+  if (t.direct != nullptr) return find_slowly(key, with, static_cast<prefetched<engine>*>(nullptr));
   prefetched<engine> seen;
   seen.in = &t;
   seen.first = p.home(t.capacity);
@@ -122,27 +118,24 @@ template <class K, class V, class Hash, class Probing>
     for (word i = 0; i < seen.count; ++i) {
       entry& e = seen.buckets[i];
       head h = e.top();
-      if (h.is_empty()) return;
+      if (h.is_empty()) return std::nullopt;
       if (h.fingerprint() != p.fingerprint && !h.moved_empty()) continue;
       if (h.frozen() || h.moved()) break;
       word where = (from + static_cast<std::ptrdiff_t>(i * bucket_words)).raw();
       if (!quiet && !e.is_sealed(where)) break;
       if constexpr (cells) {
         if (h.what() != state::cell || !cell::simple(e.value()[0])) break;
-        if (*key_store::equals(e.key(), key)) {
-          found.emplace(cell::decode<V>(e.value()[0]));
-          return;
-        }
+        if (*key_store::equals(e.key(), key)) return cell::decode<V>(e.value()[0]);
       } else {
         if (h.what() != state::plain) break;
         if (!*key_store::equals(e.key(), key)) continue;
         entry whole = e;
         whole.mask(h, where);
-        return hand_over(value_store::unpack(whole.value()), found);
+        return value_store::unpack(whole.value());
       }
     }
   }
-  hand_over(find_slowly(key, with, &seen), found);
+  return find_slowly(key, with, &seen);
 }
 
 /// The same for a change: of a cell that is there, or of the first empty bucket, which it takes.
