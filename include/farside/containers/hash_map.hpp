@@ -98,6 +98,10 @@ class hash_map {
           return found;
       }
     }
+    if constexpr (engine::has_quick_gets) {
+      if (const auto& tables = *quick_; tables.by_gets != 0 && !includes(with, promise::local))
+        return state_.unchecked()->find_by_one_get(tables, key, with);
+    }
     return find_otherwise(key, with);
   }
   FARSIDE_HOT bool contains(const K& key, promise with = promise::everything) const {
@@ -290,6 +294,10 @@ class hash_map {
                                    [this](rank_t of) { state_.unchecked()->count_away(of); }))
             [[likely]]
           return done;
+    }
+    if constexpr (engine::template changes_by_one_get<Update>) {
+      if (const auto& tables = *quick_; tables.by_gets != 0 && !includes(with, promise::local))
+        return state_.unchecked()->template update_by_one_get<Update>(tables, key, by, with);
     }
     return update_otherwise<Update>(key, by, with);
   }

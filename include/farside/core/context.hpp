@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -132,28 +133,47 @@ inline constinit thread_local context* current = nullptr;
 
 /// A back end whose operations need, in all jobs or some, no more than a small value, which each
 /// thread then keeps at hand: put, get, atomics and flush go to it instead of the back end. It is
-/// null in jobs that have none, and in those `without_view()`, if there is one, does the same.
+/// null in jobs that have none. `far_view` is the same for jobs in which operations may have to
+/// wait for others. A back end that has jobs with neither, and cares for their speed, says so: then
+/// it is reached by `plain`.
 template <class B>
 concept has_view = requires(const B& link) {
   { link.quick_view() } -> std::same_as<typename B::view>;
 };
 template <class B>
-concept has_jobs_without_view = !has_view<B> || requires(B& link) { link.without_view(); };
+concept has_far_view = requires(B& link) {
+  { link.quick_far_view() } -> std::same_as<typename B::far_view>;
+};
+template <class B>
+concept has_plain_jobs = !has_view<B> || B::has_plain_jobs;
+
+/// What has_view and has_far_view stand for, or nothing.
+struct no_view {
+  constexpr explicit operator bool() const { return false; }
+};
+template <class B>
+struct view_of : std::type_identity<no_view> {};
+template <has_view B>
+struct view_of<B> : std::type_identity<typename B::view> {};
+template <class B>
+struct far_view_of : std::type_identity<no_view> {};
+template <has_far_view B>
+struct far_view_of<B> : std::type_identity<typename B::far_view> {};
 
 template <class B>
 struct quick_access {
-  void set(context* c) { plain = c; }
-  std::nullptr_t view = nullptr;
-  context* plain = nullptr;
-};
-template <has_view B>
-struct quick_access<B> {
   template <class Context>
   void set(Context* c) {
-    view = c != nullptr ? c->link.quick_view() : typename B::view{};
-    plain = view ? nullptr : c;
+    *this = {};
+    if (c == nullptr) return;
+    if constexpr (has_view<B>) view = c->link.quick_view();
+    if constexpr (has_far_view<B>) far_view = c->link.quick_far_view();
+    if (!view) plain = c;
+    notices = c->notices;
   }
-  typename B::view view{};
+  typename view_of<B>::type view{};
+  typename far_view_of<B>::type far_view{};
+  std::atomic<job::wait>* notices = nullptr;
   context* plain = nullptr;
 };
 
@@ -263,20 +283,27 @@ inline void note(context& c, operation kind, rank_t target, std::size_t bytes, b
 /// one node takes no more than 50 ns.
 class notice {
  public:
-  [[gnu::always_inline]] notice(context& c, operation kind, rank_t target)
-      : on_(kind != operation::put ? c.notices : nullptr) {
+  [[gnu::always_inline]] notice(std::atomic<job::wait>* on, operation kind, rank_t target)
+      : on_(kind != operation::put ? on : nullptr) {
     if (kind == operation::put) return;
     constexpr job::waiting names[operation_kinds] = {
         job::waiting::get,     job::waiting::put,     job::waiting::atomic, job::waiting::flush,
         job::waiting::nothing, job::waiting::nothing, job::waiting::nothing};
-    on_->store({names[static_cast<std::size_t>(kind)], target}, std::memory_order_relaxed);
+    auto name = static_cast<std::uint64_t>(names[static_cast<std::size_t>(kind)]);
+    say(std::uint64_t{target} << 32 | name);
   }
   [[gnu::always_inline]] ~notice() {
-    if (on_ != nullptr) on_->store({}, std::memory_order_relaxed);
+    if (on_ != nullptr) say(0);  // waits for nothing: no matter whom
   }
   notice(const notice&) = delete;
 
  private:
+  /// A wait as one word, of which compilers make one instruction or two.
+  [[gnu::always_inline]] void say(std::uint64_t word) {
+    static_assert(std::bit_cast<job::wait>(std::uint64_t{1} << 32).on == 1);
+    on_->store(std::bit_cast<job::wait>(word), std::memory_order_relaxed);
+  }
+
   std::atomic<job::wait>* on_;
 };
 
@@ -322,28 +349,11 @@ template <class Work>
   context& c = until_return.where();
   if constexpr (!never_waits<transport>) {
     if (c.notices != &c.unseen) {  // which several threads of a rank would all write
-      notice while_waiting(c, kind, target);
+      notice while_waiting(c.notices, kind, target);
       return work(c);
     }
   }
   return work(c);
-}
-
-template <class Link>
-auto& without_view(Link& link) {
-  if constexpr (requires { link.without_view(); })
-    return link.without_view();
-  else
-    return link;
-}
-
-/// Whether a thread has a view at hand.
-template <class View>
-[[gnu::always_inline]] inline bool is_there(const View& view) {
-  if constexpr (std::is_null_pointer_v<View>)
-    return false;
-  else
-    return static_cast<bool>(view);
 }
 
 /// What access() does where somebody counts or checks, or several threads share a rank, or there is
@@ -364,13 +374,19 @@ template <class Work>
 [[gnu::always_inline]] inline auto access(operation kind, rank_t target, std::size_t bytes,
                                           Work work) {
   if constexpr (has_view<transport> && !FARSIDE_CHECKED) {
-    if (is_there(quick.view)) [[likely]]
+    if (quick.view) [[likely]]
       return work(quick.view);
   }
-  if constexpr (has_jobs_without_view<transport> && !FARSIDE_CHECKED) {
+  if constexpr (has_far_view<transport> && !FARSIDE_CHECKED) {
+    if (auto link = quick.far_view) [[likely]] {
+      notice while_waiting(quick.notices, kind, target);
+      return work(link);
+    }
+  }
+  if constexpr (has_plain_jobs<transport> && !FARSIDE_CHECKED) {
     if (context* c = quick.plain) [[likely]] {
-      notice while_waiting(*c, kind, target);
-      return work(without_view(c->link));
+      notice while_waiting(quick.notices, kind, target);
+      return work(c->link);
     }
   }
   return access_with_care(kind, target, bytes, work);

@@ -29,7 +29,7 @@ template <class T>
 
 /// Reads `n` objects to `to`. One-sided; complete on return. 1 get.
 template <class T>
-void get(ptr<T> from, std::remove_const_t<T>* to, std::size_t n) {
+[[gnu::always_inline]] inline void get(ptr<T> from, std::remove_const_t<T>* to, std::size_t n) {
   detail::access(operation::get, from.rank(), n * sizeof(T),
                  [from, to, n](auto& link) __attribute__((always_inline)) {
                    detail::check_access(link, "get", from, n);
@@ -70,7 +70,8 @@ template <class T>
 
 /// Writes `n` objects from `from`, which may be reused on return. 1 put.
 template <class T>
-void put(ptr<T> to, const std::type_identity_t<T>* from, std::size_t n) {
+[[gnu::always_inline]] inline void put(ptr<T> to, const std::type_identity_t<T>* from,
+                                       std::size_t n) {
   static_assert(!std::is_const_v<T>,
                 "far::put through a far::ptr<const T>: the target is read-only");
   detail::access(operation::put, to.rank(), n * sizeof(T),

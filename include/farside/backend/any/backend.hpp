@@ -38,7 +38,7 @@ class backend {
   std::size_t segment_size() const { return facts_.segment; }
 
   view quick_view() const { return facts_.view; }
-  backend& without_view() { return *this; }
+  static constexpr bool has_plain_jobs = true;
 
   void* address(rank_t rank, std::size_t offset) const {
     if (facts_.view) [[likely]]

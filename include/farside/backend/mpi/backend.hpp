@@ -25,6 +25,7 @@ class backend {
  public:
   using request = mpi_backend::request;
   using view = shared_view;
+  using far_view = quick_window;
   static constexpr const char* name = "mpi";
 
   explicit backend(const start_options& options) : backend(options, MPI_COMM_WORLD) {}
@@ -50,7 +51,8 @@ class backend {
   static constexpr bool racy_get() { return true; }
 
   view quick_view() const { return shared_ ? view(memory_) : view(); }
-  far_memory& without_view() { return far_; }  ///< what does the work where there is no view
+  far_view quick_far_view() { return shared_ ? far_view() : far_.quick(); }
+  static constexpr bool has_plain_jobs = true;
 
   rank_t rank() const { return session_.rank(); }
   rank_t nprocs() const { return session_.nprocs(); }
@@ -163,6 +165,7 @@ class backend {
       return memory_.flush();
     far_.flush();
   }
+  void settle(rank_t rank) { shared_ ? memory_.flush() : far_.settle(rank); }
 
   void signal(rank_t rank, std::size_t offset) {
     if (shared_) [[likely]]

@@ -1,6 +1,7 @@
 // Far memory of a job whose ranks do not all share theirs: a window, or messages.
 #pragma once
 
+#include <farside/backend/mpi/quick_window.hpp>
 #include <farside/backend/mpi/request.hpp>
 #include <farside/backend/mpi/served/memory.hpp>
 #include <farside/backend/mpi/served/open.hpp>
@@ -18,7 +19,7 @@ class far_memory {
     served_ = mpi.settings().served();
     served_ ? messages_.open(mpi, options) : window_.open(mpi, options);
     rank_ = mpi.rank();
-    quick_ = !served_ && window_.plain();
+    if (!served_ && window_.is_plain()) quick_ = quick_window(window_);
   }
   void close() { served_ ? messages_.close() : window_.close(); }
 
@@ -36,22 +37,20 @@ class far_memory {
     return rank == rank_ ? window_.own_address(offset) : nullptr;
   }
 
-  [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,
-                                  std::size_t bytes) {
-    if (bytes == 8 && is_quick(rank, offset)) [[likely]]
-      return window_.put_word(rank, offset, from);
-    if (bytes != 8 && is_quick(rank, offset, from, bytes) && window_.can_put_at_once())
-      return window_.put_at_once(rank, offset, from, bytes);
+  /// Null in jobs that have none.
+  quick_window quick() const { return quick_; }
+
+  void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
+    if (quick_) return quick_.put(rank, offset, from, bytes);
     served_ ? messages_.put(rank, offset, from, bytes) : window_.put(rank, offset, from, bytes);
   }
-  [[gnu::always_inline]] void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
-    if (is_quick(rank, offset, to, bytes) && window_.can_get_at_once(rank)) [[likely]]
-      return window_.get_at_once(rank, offset, to, bytes);
+  void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+    if (quick_) return quick_.get(rank, offset, to, bytes);
     served_ ? messages_.get(rank, offset, to, bytes) : window_.get(rank, offset, to, bytes);
   }
   request async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
     if (quick_ && bytes <= window::small) {  // not worth a request
-      put(rank, offset, from, bytes);
+      quick_.put(rank, offset, from, bytes);
       return {};
     }
     return request(served_ ? messages_.async_put(rank, offset, from, bytes)
@@ -79,10 +78,7 @@ class far_memory {
   }
 
   template <atomic_op Op, atomic_word T>
-  [[gnu::always_inline]] T fetch_op(rank_t rank, std::size_t offset, T value) {
-    if constexpr (!needs_loop<Op>)
-      if (quick_) [[likely]]
-        return window_.fetch_word<Op>(rank, offset, value);
+  T fetch_op(rank_t rank, std::size_t offset, T value) {
     return served_ ? messages_.fetch_op<Op>(rank, offset, value)
                    : window_.fetch_op<Op>(rank, offset, value);
   }
@@ -106,8 +102,10 @@ class far_memory {
                            : window_.async_compare_swap(rank, offset, expected, desired, old));
   }
 
-  [[gnu::always_inline]] void flush(rank_t rank) {
-    served_ ? messages_.flush(rank) : window_.flush(rank);
+  void flush(rank_t rank) { served_ ? messages_.flush(rank) : window_.flush(rank); }
+  /// After an atomic, which ends with MPI_Win_flush: that may order this CPU's loads or not.
+  void settle(rank_t rank) {
+    quick_ ? std::atomic_thread_fence(std::memory_order_seq_cst) : flush(rank);
   }
   void flush() { served_ ? messages_.flush() : window_.flush(); }
   void signal(rank_t rank, std::size_t offset) {
@@ -126,19 +124,8 @@ class far_memory {
   }
 
  private:
-  /// Whether a word at `offset` of that rank goes the shortest way.
-  [[gnu::always_inline]] bool is_quick(rank_t rank, std::size_t offset) const {
-    return quick_ && offset % 8 == 0 && rank != rank_;
-  }
-  /// The same of a block, to or from `side`.
-  [[gnu::always_inline]] bool is_quick(rank_t rank, std::size_t offset, const void* side,
-                                       std::size_t bytes) const {
-    return is_quick(rank, offset | reinterpret_cast<std::uintptr_t>(side) | bytes) &&
-           bytes <= window::longest;
-  }
-
   bool served_ = false;
-  bool quick_ = false;
+  quick_window quick_;
   rank_t rank_ = 0;
   mpi_backend::window window_;
   served::memory messages_;

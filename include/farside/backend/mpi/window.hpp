@@ -108,50 +108,13 @@ class window {
     }
   }
 
-  // The shortest ways to MPI in a job that is plain(): for aligned words of another rank, and for
-  // atomics of any. What a CPU does after the fence of a flush and before the next operation counts
-  // far more than what it does between an operation and its flush: up to a point, it looks for the
-  // place of the next word while the fence still waits for the last one. On a Xeon 30 instructions
-  // of the first kind took 35 ns, and 100 of the other 8. So all that can come behind MPI's call
-  // does: the marks, and room for the next copy.
-
-  /// One thread, and not strict.
-  bool plain() const { return plain_; }
+  /// One thread, not strict, and all segments begin at the same place of their windows: then
+  /// quick_window does what most operations are.
+  bool is_plain() const { return plain_; }
   /// So many bytes are one call of MPI, whose counts are ints.
   static constexpr std::size_t longest = std::size_t{1} << 30;
   /// So many are copied by a put of any kind, if there is one thread.
   static constexpr std::size_t small = 256;
-
-  [[gnu::always_inline]] void put_word(rank_t rank, std::size_t offset, const void* from) {
-    put_block(rank, offset, std::memcpy(room_, from, 8), 8);
-    mark(rank);
-    use_room(8);
-  }
-
-  /// Within a node a local flush costs less than a copy.
-  bool can_put_at_once() const { return !use_request_forms && !several_nodes_ && all_settled(); }
-  [[gnu::always_inline]] void put_at_once(rank_t rank, std::size_t offset, const void* from,
-                                          std::size_t bytes) {
-    put_block(rank, offset, from, bytes);
-    mark(rank);
-    MPI_Win_flush_local(static_cast<int>(rank), win_);
-  }
-
-  /// Nothing is under way that has to come first.
-  [[gnu::always_inline]] bool can_get_at_once(rank_t rank) const {
-    return !use_request_forms && !dirty(rank) && all_settled();
-  }
-  [[gnu::always_inline]] void get_at_once(rank_t rank, std::size_t offset, void* to,
-                                          std::size_t bytes) {
-    get_block(rank, offset, to, bytes);
-    MPI_Win_flush_local(static_cast<int>(rank), win_);
-  }
-
-  template <atomic_op Op, atomic_word T>
-    requires(!needs_loop<Op>)
-  [[gnu::always_inline]] T fetch_word(rank_t rank, std::size_t offset, T value) {
-    return fetch(rank, offset, value, mpi_op<Op>());
-  }
 
   pending async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
   pending async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
@@ -194,7 +157,7 @@ class window {
   template <atomic_word T>
   pending async_compare_swap(rank_t rank, std::size_t offset, T expected, T desired, T& old);
 
-  [[gnu::always_inline]] void flush(rank_t rank) {
+  [[gnu::noinline]] void flush(rank_t rank) {
     if (rank != rank_ && dirty(rank)) [[likely]]
       complete(rank);
     else
@@ -280,7 +243,9 @@ class window {
   }
 
  private:
-  [[gnu::noinline]] void flush_own_or_clean(rank_t rank) {
+  friend class quick_window;
+
+  void flush_own_or_clean(rank_t rank) {
     if (dirty(rank)) complete(rank);
     order_own();
   }
@@ -333,8 +298,7 @@ class window {
 
   /// What this rank knows of another one.
   struct target {
-    MPI_Aint start = 0;                   ///< where its segment begins in its window, see open()
-    std::atomic<std::uint64_t> last = 0;  ///< stamp of the last operation not known to be complete
+    MPI_Aint start = 0;           ///< where its segment begins in its window, see open()
     std::uint64_t settled = 0;    ///< operations up to this number are complete at the origin
     std::uint64_t under_way = 0;  ///< operations that have one, begun since the last flush
   };
@@ -343,18 +307,26 @@ class window {
     return targets_[rank].start + static_cast<MPI_Aint>(offset);
   }
 
-  // What is not yet complete at its target. Each put gets a stamp, 1, 2, ...; a target is dirty if
-  // its last stamp is above what flush() has covered, and flush(rank) sets it to 0. One thread
-  // could take a flush that another has only begun for done, so with several threads nothing is
-  // ever taken for clean again once it was dirty: every stamp is 1, and flushed_ stays 0.
+  // What is not yet complete at its target. Each put gets a stamp, 2, 3, ...; a target is dirty if
+  // its last stamp is above what flush() has covered, and flush(rank) sets it to 0 (see clean()).
+  // One thread could take a flush that another has only begun for done, so with several threads
+  // nothing is ever taken for clean again once it was dirty: every stamp is 1, and flushed_ stays
+  // 0.
   [[gnu::always_inline]] void mark(rank_t rank) {
     std::uint64_t stamp = single_ ? started_.load(std::memory_order_relaxed) + 1 : 1;
     started_.store(stamp, std::memory_order_relaxed);
-    targets_[rank].last.store(stamp, std::memory_order_relaxed);
+    last(rank).store(stamp, std::memory_order_relaxed);
   }
 
+  std::atomic_ref<std::uint64_t> last(rank_t rank) const {
+    return std::atomic_ref<std::uint64_t>(lasts_[rank]);
+  }
+  /// A get that finds a 0 goes the shortest way. It never does of this rank's own memory, of which
+  /// the last stamp is at least the first one, which no operation has.
+  void clean(rank_t rank) { last(rank).store(rank == rank_, std::memory_order_relaxed); }
+
   [[gnu::always_inline]] bool dirty(rank_t rank) const {
-    return targets_[rank].last.load(std::memory_order_relaxed) > flushed_;
+    return last(rank).load(std::memory_order_relaxed) > flushed_;
   }
 
   /// All operations of this rank on `rank` are complete there, once it returns; it says so before,
@@ -365,9 +337,9 @@ class window {
     wait_in_mpi waiting;
     if (single_) {
       target& to = targets_[rank];
-      to.last.store(0, std::memory_order_relaxed);
-      to.settled = numbered_;
-      under_way_ -= std::exchange(to.under_way, 0);
+      clean(rank);
+      // If none has a request, all numbers this target ever had are settled.
+      if (to.under_way != 0) settle(to);
     }
     MPI_Win_flush(static_cast<int>(rank), win_);
   }
@@ -397,8 +369,15 @@ class window {
   /// None is under way, to any rank. Only then is a local flush of Open MPI's `osc pt2pt` sure to
   /// return, see complete_local().
   bool all_settled() const { return under_way_ == 0; }
+  void settle(target& to) {
+    to.settled = numbered_;
+    under_way_ -= std::exchange(to.under_way, 0);
+  }
   void settle_all() {
-    for (rank_t rank = 0; rank < nprocs_; ++rank) targets_[rank].under_way = 0;
+    for (rank_t rank = 0; rank < nprocs_; ++rank) {
+      targets_[rank].under_way = 0;
+      targets_[rank].settled = numbered_;
+    }
     under_way_ = 0;
   }
 
@@ -486,7 +465,10 @@ class window {
   }
 
   void start_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
-    if (dirty(rank)) complete(rank);  // a rank sees its own puts
+    if (dirty(rank))
+      complete(rank);  // a rank sees its own puts
+    else if (single_)
+      clean(rank);  // flush() of all has left its stamp
     if (strict_) [[unlikely]]
       get_strictly(rank, offset, to, bytes);
     else if (one_block(offset, bytes)) [[likely]]
@@ -521,14 +503,16 @@ class window {
   void zero();
 
   MPI_Win win_ = MPI_WIN_NULL;
+  MPI_Aint start_ = 0;  ///< where segments begin, if that is the same place in all windows
   MPI_Comm comm_ = MPI_COMM_NULL;
+  std::unique_ptr<std::uint64_t[]> lasts_;  ///< of each rank the last stamp
   std::unique_ptr<target[]> targets_;
   MPI_Request barrier_ = MPI_REQUEST_NULL;
   rank_t rank_ = 0;
   rank_t nprocs_ = 1;
   bool single_ = true;
   bool strict_ = false;
-  bool plain_ = true;  ///< one thread, and not strict
+  bool plain_ = true;
   bool several_nodes_ = false;
   std::atomic<unsigned> own_calls_ = 0;
 #ifdef OPEN_MPI
@@ -536,8 +520,8 @@ class window {
 #else
   bool crowded_ = false;
 #endif
-  std::atomic<std::uint64_t> started_ = 0;
-  std::uint64_t flushed_ = 0;
+  std::atomic<std::uint64_t> started_ = 0;  ///< the last stamp
+  std::uint64_t flushed_ = 0;               ///< stamps up to this one are complete
   std::uint64_t numbered_ = 0;
   std::uint64_t under_way_ = 0;
   std::unique_ptr<char[]> store_;

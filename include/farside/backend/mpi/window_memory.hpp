@@ -59,7 +59,6 @@ inline void window::open(const session& mpi, const start_options& options) {
   single_ = !mpi.multiple_threads();
   strict_ = mpi.strict();
   several_nodes_ = !mpi.one_node();
-  plain_ = single_ && !strict_;
   if (single_) {
     store_ = std::make_unique<char[]>(store_bytes);
     room_ = store_.get();
@@ -148,8 +147,15 @@ inline void window::exchange_starts(const session& mpi) {
   MPI_Iallgather(&start, 1, MPI_UINT64_T, starts.data(), 1, MPI_UINT64_T, mpi.comm(), &request);
   wait_politely(request);
   targets_ = std::make_unique<target[]>(nprocs_);
+  lasts_ = std::make_unique<std::uint64_t[]>(nprocs_);
   for (rank_t rank = 0; rank < nprocs_; ++rank)
     targets_[rank].start = static_cast<MPI_Aint>(starts[rank]);
+  start_ = targets_[0].start;
+  if (single_) {
+    started_ = flushed_ = 1;
+    clean(rank_);
+  }
+  plain_ = single_ && !strict_ && std::ranges::count(starts, starts[0]) == nprocs_;
 }
 
 /// Pages that nobody has touched are zero, and are left untouched. What malloc may have had in use

@@ -77,6 +77,7 @@ class backend : private shared_memory {
   static constexpr bool racy_get() { return true; }
 
   view quick_view() const { return *this; }
+  static constexpr bool has_plain_jobs = false;
 
   using shared_memory::address;
   using shared_memory::atomic_load;

@@ -165,8 +165,11 @@ struct place {
   /// Half as many bits are enough for most tables, and several times as fast to multiply.
   FARSIDE_HOT word home(word capacity) const {
     if (capacity < narrow) [[likely]]
-      return share(rest, static_cast<std::uint32_t>(capacity));
+      return narrow_home(capacity);
     return reduce_hash(rest, capacity);
+  }
+  FARSIDE_HOT word narrow_home(word capacity) const {
+    return share(rest, static_cast<std::uint32_t>(capacity));
   }
 
  private:

@@ -92,8 +92,8 @@ auto engine<K, V, Hash, Probing>::update_cell(Access& in, table*& t, const place
   bool was_there = !(seen & cell::absent);
   if (was_there) {
     if constexpr (!Update::changes) return outcome{};
-    remember(p, at, *t, key);
     if constexpr (adds<Update>) {
+      remember(p, at, *t, key);
       if (cell::small_step(with.value)) return add_to(in, t, p, at.index, with.value);
     }
   }

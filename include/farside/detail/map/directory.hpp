@@ -28,16 +28,19 @@ struct control {
   word current = 0, notices = 0, size = 0, spare = 0;
 };
 
-/// What the shortest ways look at, and nothing else: all tables, of one size, reached by loads and
-/// stores, while nobody counts, no operation has to be sent, and one thread is there alone. These
-/// conditions are looked at when one of them changes, not at each operation.
+/// What the shortest ways look at, and nothing else: all tables, of one size, all reached by loads
+/// and stores, or all by gets, while nobody counts, no operation has to be sent, and one thread is
+/// there alone. These conditions are looked at when one of them changes, not at each operation.
 class quick_tables {
  public:
   struct part {
-    word* buckets = nullptr;  ///< of a member's table
-    word left = 0;            ///< how many more of them this rank takes before it tells the table
-    word until = 0;           ///< how many it will have taken then
-    word told = 0;            ///< of how many it has told
+    union {
+      word* buckets = nullptr;  ///< of a member's table
+      word far_buckets;         ///< the same as a far pointer, where they come by gets
+    };
+    word left = 0;   ///< how many more of them this rank takes before it tells the table
+    word until = 0;  ///< how many it will have taken then
+    word told = 0;   ///< of how many it has told
 
     word taken() const { return until - left; }  ///< by any way
     void tell_again_at(word later) {
@@ -69,7 +72,10 @@ class quick_tables {
 
   word capacity = 0;    ///< of each, less than place::narrow; 0: take another way
   word changeable = 0;  ///< the same for changes
+  word by_gets = 0;     ///< the same for both where buckets come by gets
   word members = 0;
+
+  void close() { capacity = changeable = by_gets = 0; }
 };
 
 /// How a map names its own. Who has none any more has none that could be used: the way that is
@@ -119,7 +125,7 @@ class directory {
 
   /// Between two synchronisations: each member frees its own.
   void release() {
-    quick_->capacity = quick_->changeable = 0;
+    quick_->close();
     collect();
     word at = atomic_load(field(of_.members.rank(), 0));
     while (at != 0) {
@@ -250,17 +256,24 @@ class directory {
   /// Sees whether quick() can be used. Of one thread alone: two words cannot be read as one.
   void look_for_quick_ways() {
     if (c_.threads != thread_level::single) return;
-    quick_->capacity = quick_->changeable = 0;
+    quick_->close();
     if (c_.ended) return;
     if (c_.counts.operator->() != nullptr && !FARSIDE_MUTANT(map_counted_quickly))
       return;  // also while counting pauses
     for (rank_t m = 0; m < controls_.size(); ++m) {
       const table* t = now(m);
-      if (t == nullptr || t->quick == nullptr) return;
+      if (t == nullptr || !short_ways_) return;
       if (t->capacity != now(0)->capacity && !FARSIDE_MUTANT(map_sizes_not_compared)) return;
-      (*quick_)[m].buckets = t->direct;
+      if (c_.link.coherent())
+        (*quick_)[m].buckets = t->direct;
+      else
+        (*quick_)[m].far_buckets = t->bucket_at(0, bucket_words_).raw();
     }
     if (now(0)->capacity >= place::narrow) return;
+    if (!c_.link.coherent()) {
+      quick_->by_gets = now(0)->capacity;
+      return;
+    }
     quick_->capacity = now(0)->capacity;
     if (claims_inline()) quick_->changeable = quick_->capacity;
   }
@@ -272,7 +285,7 @@ class directory {
       by_offset_[m].clear();
     }
     storage_.clear();
-    quick_->capacity = quick_->changeable = 0;
+    quick_->close();
   }
 
   /// How many entries all members had added and not erased when they last came to a barrier; this

@@ -68,6 +68,12 @@ inline constexpr bool never_coherent = false;
 template <class B>
   requires(!B::coherent())
 inline constexpr bool never_coherent<B> = true;
+/// And to be so in all.
+template <class B>
+inline constexpr bool always_coherent = false;
+template <class B>
+  requires(B::coherent())
+inline constexpr bool always_coherent<B> = true;
 
 template <class K, class V, class Hash, class Probing>
 class engine : public shared_state {
@@ -301,7 +307,10 @@ class engine : public shared_state {
   }
 
   /// short_ways.hpp.
+  returned<V> find_in_window(prefetched<engine>& seen, ptr<word> home, place p, handed<K> key,
+                             promise with);
   std::optional<V> find_by_get(handed<K> key, place p, promise with);
+  returned<V> find_by_one_get(const quick_tables& in, handed<K> key, promise with);
 
   /// Takes the key apart once more, so that nothing but the key outlives the short way.
   template <class Window>
@@ -326,13 +335,23 @@ class engine : public shared_state {
   enum class glance { unclear, absent, in_cell, found };
 
   /// short_ways.hpp.
+  static glance look_in(prefetched<engine>& seen, ptr<word> home, std::uint32_t fingerprint,
+                        handed<K> key, bool quiet, word& index);
+  FARSIDE_HOT static ptr<word> bucket_after(ptr<word> home, word index) {
+    return home + static_cast<std::ptrdiff_t>(index * bucket_words);
+  }
   class trail;
   template <bool Quiet>
   static glance find_at_once(view t, place p, const K& key, word* raw);
 
   /// quick_ways.hpp.
-  static constexpr bool has_quick_ways =
-      may_be_coherent && in_place && std::is_same_v<Probing, linear_probing>;
+  static constexpr bool is_plain = in_place && std::is_same_v<Probing, linear_probing>;
+  static constexpr bool has_quick_ways = may_be_coherent && is_plain;
+  static constexpr bool has_quick_gets = !always_coherent<transport> && is_plain;
+  /// Additions have a shorter way still, once they know the place.
+  template <class Update>
+  static constexpr bool changes_by_one_get =
+      has_quick_gets && cells && Update::changes && !adds<Update>;
   struct spot;
   static bool create_quickly(word* at, word wanted, handed<K> key, handed<V> value);
   template <bool Quiet>
@@ -425,6 +444,10 @@ class engine : public shared_state {
   bool create_at_once(word* at, place p, const K& key, handed<V> value);
   template <class Update>
   static bool change_at_once(word& value, word seen, const Update& with, outcome& done);
+
+  template <class Update>
+  outcome update_by_one_get(const quick_tables& in, handed<K> key, handed<Update> with,
+                            promise promised);
 
   template <class Update, class Window>
   [[gnu::noinline]] outcome update_slowly(handed<K> key, handed<Update> with, promise promised,

@@ -94,48 +94,123 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_at_once(view t, place 
 template <class Engine>
 struct prefetched {
   using entry = typename Engine::entry;
+
+  prefetched() = default;
+  FARSIDE_HOT prefetched(word from, word capacity)
+      : first(from), count(std::min<word>(window<entry>, capacity - from)) {}
+  FARSIDE_HOT prefetched(const quick_tables& all, place p)
+      : prefetched(p.narrow_home(all.by_gets), all.by_gets) {}
+
+  FARSIDE_HOT ptr<word> home(const quick_tables& all, place p) const {
+    return ptr<word>::from_raw(all[p.member].far_buckets + first * sizeof(entry));
+  }
+
   table* in = nullptr;
   word first = 0;
   word count = 0;
   std::array<entry, window<entry>> buckets;
 };
 
-/// The short way where buckets come by gets: one window of them, in which the key is, or an empty
-/// bucket before it. What else there may be the long way finds out, from the same window.
+/// The short way where buckets come by gets: in one window of them, from the home on, the key's
+/// bucket, or an empty one before it. Unclear: something is under way, or the window ends before.
+template <class K, class V, class Hash, class Probing>
+FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(prefetched<engine>& seen,
+                                                             ptr<word> home,
+                                                             std::uint32_t fingerprint,
+                                                             handed<K> key, bool quiet, word& index)
+    -> glance {
+  if constexpr (!std::is_same_v<Probing, linear_probing>) return glance::unclear;
+  // Past another key's home without a branch, as nobody can predict that one.
+  index = seen.buckets[0].top().is_another(fingerprint) ? 1 : 0;
+  asm("" : "+r"(index));
+  for (; index < seen.count; ++index) {
+    const entry& e = seen.buckets[index];
+    const head h = e.top();
+    if (h.is_empty()) return glance::absent;
+    if (h.fingerprint() != fingerprint && !h.moved_empty()) continue;
+    if (h.frozen() || h.moved() || h.what() != (cells ? state::cell : state::plain)) break;
+    if (!quiet && !e.is_sealed(bucket_after(home, index).raw())) break;
+    if (cells && !cell::simple(e.value()[0])) break;
+    if (*key_store::equals(e.key(), key)) return cells ? glance::in_cell : glance::found;
+  }
+  return glance::unclear;
+}
+
+/// What is not clear is found out the long way, from the same window.
+template <class K, class V, class Hash, class Probing>
+FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_in_window(prefetched<engine>& seen,
+                                                                    ptr<word> home, place p,
+                                                                    handed<K> key, promise with)
+    -> returned<V> {
+  get(home, reinterpret_cast<word*>(seen.buckets.data()), seen.count * bucket_words);
+  word index;
+  switch (look_in(seen, home, p.fingerprint, key, includes(promise::find, with), index)) {
+    case glance::absent:
+      return std::nullopt;
+    case glance::in_cell:
+      if constexpr (cells) return cell::decode<V>(seen.buckets[index].value()[0]);
+      __builtin_unreachable();
+    case glance::found: {
+      entry whole = seen.buckets[index];
+      whole.mask(whole.top(), bucket_after(home, index).raw());
+      return value_store::unpack(whole.value());
+    }
+    case glance::unclear:
+      break;
+  }
+  if (seen.in == nullptr) seen.in = &tables.of(p.member);
+  return find_slowly(key, with, &seen);
+}
+
+/// Of any table.
 template <class K, class V, class Hash, class Probing>
 [[gnu::noinline]] auto engine<K, V, Hash, Probing>::find_by_get(handed<K> key, place p,
                                                                 promise with) -> std::optional<V> {
   table& t = tables.of(p.member);
   if (t.direct != nullptr) return find_slowly(key, with, static_cast<prefetched<engine>*>(nullptr));
-  prefetched<engine> seen;
+  prefetched<engine> seen(p.home(t.capacity), t.capacity);
   seen.in = &t;
-  seen.first = p.home(t.capacity);
-  seen.count = std::min<word>(seen.buckets.size(), t.capacity - seen.first);
-  ptr<word> from = t.bucket_at(seen.first, bucket_words);
-  get(from, reinterpret_cast<word*>(seen.buckets.data()), seen.count * bucket_words);
-  if constexpr (std::is_same_v<Probing, linear_probing>) {
-    const bool quiet = includes(promise::find, with);
-    for (word i = 0; i < seen.count; ++i) {
-      entry& e = seen.buckets[i];
-      head h = e.top();
-      if (h.is_empty()) return std::nullopt;
-      if (h.fingerprint() != p.fingerprint && !h.moved_empty()) continue;
-      if (h.frozen() || h.moved()) break;
-      word where = (from + static_cast<std::ptrdiff_t>(i * bucket_words)).raw();
-      if (!quiet && !e.is_sealed(where)) break;
-      if constexpr (cells) {
-        if (h.what() != state::cell || !cell::simple(e.value()[0])) break;
-        if (*key_store::equals(e.key(), key)) return cell::decode<V>(e.value()[0]);
-      } else {
-        if (h.what() != state::plain) break;
-        if (!*key_store::equals(e.key(), key)) continue;
-        entry whole = e;
-        whole.mask(h, where);
-        return value_store::unpack(whole.value());
-      }
+  return find_in_window(seen, t.bucket_at(seen.first, bucket_words), p, key, with);
+}
+
+/// Of quick_tables. Nothing runs ahead of the fence that a get ends with, at least on x86-64, so
+/// that each load on the way from a key to its bucket is waited for: this way has the fewest.
+template <class K, class V, class Hash, class Probing>
+[[gnu::noinline]] auto engine<K, V, Hash, Probing>::find_by_one_get(const quick_tables& in,
+                                                                    handed<K> key, promise with)
+    -> returned<V> {
+  const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
+  prefetched<engine> seen(in, p);
+  return find_in_window(seen, seen.home(in, p), p, key, with);
+}
+
+/// The same for a change of a cell that is there: one get and one atomic.
+template <class K, class V, class Hash, class Probing>
+template <class Update>
+[[gnu::noinline]] auto engine<K, V, Hash, Probing>::update_by_one_get(const quick_tables& in,
+                                                                      handed<K> key,
+                                                                      handed<Update> with,
+                                                                      promise promised) -> outcome {
+  const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
+  prefetched<engine> seen(in, p);
+  ptr<word> home = seen.home(in, p);
+  get(home, reinterpret_cast<word*>(seen.buckets.data()), seen.count * bucket_words);
+  word index;
+  if (look_in(seen, home, p.fingerprint, key, false, index) == glance::in_cell) {
+    word value = seen.buckets[index].value()[0];
+    V old = cell::decode<V>(value);
+    V wanted = with.next(old);
+    if (cell::fits(wanted)) {
+      ptr<word> at = bucket_after(home, index) + 2;
+      if (compare_swap(at, value, cell::encode(wanted)) != value)
+        return update_slowly<Update>(key, with, promised,
+                                     static_cast<prefetched<engine>*>(nullptr));
+      far_access<entry>::settle(c, at.rank());
+      return outcome{false, old};
     }
   }
-  return find_slowly(key, with, &seen);
+  seen.in = &tables.of(p.member);
+  return update_slowly<Update>(key, with, promised, &seen);
 }
 
 /// The same for a change: of a cell that is there, or of the first empty bucket, which it takes.

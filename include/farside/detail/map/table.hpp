@@ -129,6 +129,15 @@ inline constexpr word in_caches = word{1} << 13;
 template <class Bucket>
 inline constexpr word window = std::clamp<word>(256 / sizeof(Bucket), 1, 8);
 
+/// A back end may have a cheaper way than flush to do what far_access::settle() asks for.
+template <class Link>
+inline void settle_atomics(Link& link, rank_t rank) {
+  if constexpr (requires { link.settle(rank); })
+    link.settle(rank);
+  else
+    link.flush(rank);
+}
+
 /// Buckets by gets, puts and far atomics.
 template <class Bucket>
 class far_access {
@@ -202,10 +211,11 @@ class far_access {
     if (!FARSIDE_MUTANT(map_body_unflushed)) flush(table_.rank());
   }
 
-  /// An operation ends with an atomic: gets of others that begin later shall see it. No round trip,
-  /// as no put is under way, and not counted.
-  void settle() {
-    if (!FARSIDE_MUTANT(map_ends_unsettled)) c_.link.flush(table_.rank());
+  /// An operation ends with an atomic: gets of others that begin later shall see it, and this
+  /// rank's later gets shall come after it. No round trip, as no put is under way, and not counted.
+  void settle() { settle(c_, table_.rank()); }
+  static void settle(context& c, rank_t rank) {
+    if (!FARSIDE_MUTANT(map_ends_unsettled)) settle_atomics(c.link, rank);
   }
 
   /// Whether a cell was `expected` and is now `desired`; else `expected` becomes what it is.

@@ -4,8 +4,12 @@
 
 #include <farside/core/context.hpp>
 #include <farside/core/promise.hpp>
+#include <farside/detail/map/bucket.hpp>
 
+#include <cstdint>
+#include <cstring>
 #include <functional>
+#include <optional>
 #include <type_traits>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
@@ -13,6 +17,32 @@ namespace far::inline FARSIDE_BACKEND::detail::map {
 /// What is small is handed on by value: then it can stay in registers.
 template <class T>
 using handed = std::conditional_t<std::is_trivially_copyable_v<T> && sizeof(T) <= 16, T, const T&>;
+
+/// An optional of a small value that stays in registers on return. Of a std::optional compilers
+/// store a byte and load a word, which a CPU has to wait for.
+template <class V>
+class two_words {
+ public:
+  FARSIDE_HOT two_words(std::nullopt_t) : value_(0), there_(0) {}
+  FARSIDE_HOT two_words(const V& value) : value_(0), there_(1) {
+    std::memcpy(&value_, &value, sizeof value);
+  }
+  FARSIDE_HOT two_words(const std::optional<V>& from) : value_(0), there_(from.has_value()) {
+    if (from) std::memcpy(&value_, &*from, sizeof(V));
+  }
+  FARSIDE_HOT operator std::optional<V>() const {
+    if (there_ == 0) return std::nullopt;
+    V value;
+    std::memcpy(&value, &value_, sizeof value);
+    return value;
+  }
+
+ private:
+  std::uint64_t value_, there_;
+};
+template <class V>
+using returned =
+    std::conditional_t<std::is_trivial_v<V> && sizeof(V) <= 8, two_words<V>, std::optional<V>>;
 
 /// What happens to a value that is there, and which one comes where none is.
 template <class V>
