@@ -22,10 +22,12 @@ class quick_window {
 
   [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,
                                   std::size_t bytes) {
-    if (bytes == 8 && is_aligned(offset) && rank != w_->rank_) [[likely]]
-      return put_word(rank, offset, from);
-    if (bytes != 8 && is_block(offset, from, bytes) && rank != w_->rank_ && can_put_at_once())
-      return put_at_once(rank, offset, from, bytes);
+    if (rank != w_->rank_) [[likely]] {
+      if (bytes == 8 && is_aligned(offset) && !words_at_once()) [[likely]]
+        return put_word(rank, offset, from);
+      if ((bytes != 8 || words_at_once()) && is_block(offset, from, bytes) && can_put_at_once())
+        return put_at_once(rank, offset, from, bytes);
+    }
     w_->put(rank, offset, from, bytes);
   }
 
@@ -85,15 +87,18 @@ class quick_window {
     w_->use_room(8);
   }
 
-  /// Within a node a local flush costs less than a copy.
+  /// Within a node a local flush costs less than a copy. MPICH's does so for words, too: there each
+  /// put that is under way makes the others slower.
   bool can_put_at_once() const {
-    return !window::use_request_forms && !w_->several_nodes_ && w_->all_settled();
+    return !w_->several_nodes_ && (window::use_request_forms ? !w_->crowded_ : w_->all_settled());
   }
+  bool words_at_once() const { return window::use_request_forms && can_put_at_once(); }
   [[gnu::always_inline]] void put_at_once(rank_t rank, std::size_t offset, const void* from,
                                           std::size_t bytes) {
     int count = static_cast<int>(bytes), to = static_cast<int>(rank);
     MPI_Put(from, count, MPI_BYTE, to, place(offset), count, MPI_BYTE, w_->win_);
     mark(rank);
+    wait_in_mpi waiting;
     MPI_Win_flush_local(to, w_->win_);
   }
 
