@@ -5,6 +5,7 @@
 #include <farside/core/promise.hpp>
 #include <farside/detail/engines/choice.hpp>
 #include <farside/detail/map/directory.hpp>
+#include <farside/detail/map/known_cells.hpp>
 #include <farside/detail/map/stored.hpp>
 #include <farside/detail/map/updates.hpp>
 #include <farside/detail/promise_check.hpp>
@@ -62,18 +63,6 @@ struct modify_there {
 
 /// What an operation has done to the counts of a table.
 enum class counted { nothing, at_home, away, erased, revived };
-
-template <class B>
-inline constexpr bool never_coherent = false;
-template <class B>
-  requires(!B::coherent())
-inline constexpr bool never_coherent<B> = true;
-/// And to be so in all.
-template <class B>
-inline constexpr bool always_coherent = false;
-template <class B>
-  requires(B::coherent())
-inline constexpr bool always_coherent<B> = true;
 
 template <class K, class V, class Hash, class Probing>
 class engine : public shared_state {
@@ -455,11 +444,12 @@ class engine : public shared_state {
     place p = place_of(key);
     table* t = have != nullptr ? have->in : &tables.of(p.member);
     if constexpr (remembers && adds<Update>) {
-      if (remembered* m = recall(p, key); m != nullptr && cell::small_step(with.value)) {
+      if (auto* m = known_.find(p, tables.epoch, key);
+          m != nullptr && cell::small_step(with.value)) {
         far_access<entry> in(c, *m->in);
         table* from = m->in;
         if (auto done = add_to(in, from, p, m->index, with.value)) return *std::move(done);
-        m->epoch = ~word{0};
+        m->forget();
       }
     }
     image made;
@@ -760,31 +750,15 @@ class engine : public shared_state {
     }
   }
 
-  /// Where cells of keys were found, so that adding to one costs no look for it: where memory is
-  /// coherent the look is cheap, elsewhere it is a get.
-  struct remembered {
-    word epoch = ~word{0};
-    table* in = nullptr;
-    word index = 0;
-    std::optional<K> key{};
-  };
-  static constexpr std::size_t remembered_cells = 1024;
   static constexpr bool remembers = cells && key_store::in_place;
 
   void remember(const place& p, position at, table& t, const K& key) {
-    if constexpr (remembers) {
-      if (t.direct != nullptr || c.threads != thread_level::single) return;
-      if (memory_.empty()) memory_.resize(remembered_cells);
-      memory_[p.fingerprint % remembered_cells] = {tables.epoch, &t, at.index, key};
-    }
-  }
-  remembered* recall(const place& p, const K& key) {
-    if (memory_.empty()) return nullptr;
-    remembered& m = memory_[p.fingerprint % remembered_cells];
-    return m.epoch == tables.epoch && m.key && *m.key == key ? &m : nullptr;
+    if constexpr (remembers)
+      if (t.direct == nullptr && c.threads == thread_level::single)
+        known_.remember(p, tables.epoch, t, at.index, key);
   }
 
-  std::vector<remembered> memory_;
+  known_cells<K> known_;
 
   void forget_counts() {
     for (counts& mine : pending_) mine = {};
@@ -793,7 +767,7 @@ class engine : public shared_state {
       mine.left = mine.until = mine.told = 0;
     }
     erased_ = 0;
-    memory_.clear();
+    known_.clear();
   }
 
   struct counts {

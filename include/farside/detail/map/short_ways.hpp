@@ -202,7 +202,8 @@ template <class Update>
     V wanted = with.next(old);
     if (cell::fits(wanted)) {
       ptr<word> at = bucket_after(home, index) + 2;
-      if (compare_swap(at, value, cell::encode(wanted)) != value)
+      if (compare_swap(at, value, cell::encode(wanted)) != value &&
+          !FARSIDE_MUTANT(map_lost_swap_taken_for_won))
         return update_slowly<Update>(key, with, promised,
                                      static_cast<prefetched<engine>*>(nullptr));
       far_access<entry>::settle(c, at.rank());

@@ -129,6 +129,18 @@ inline constexpr word in_caches = word{1} << 13;
 template <class Bucket>
 inline constexpr word window = std::clamp<word>(256 / sizeof(Bucket), 1, 8);
 
+/// Whether a back end is known, at compile time, to be coherent in no job, or in all.
+template <class B>
+inline constexpr bool never_coherent = false;
+template <class B>
+  requires(!B::coherent())
+inline constexpr bool never_coherent<B> = true;
+template <class B>
+inline constexpr bool always_coherent = false;
+template <class B>
+  requires(B::coherent())
+inline constexpr bool always_coherent<B> = true;
+
 /// A back end may have a cheaper way than flush to do what far_access::settle() asks for.
 template <class Link>
 inline void settle_atomics(Link& link, rank_t rank) {
