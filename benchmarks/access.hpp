@@ -121,7 +121,7 @@ class by_calls {
     return {static_cast<int>(p.rank()), offset};
   }
   static place after(place p, word zero) {
-    return {p.rank, p.offset + static_cast<MPI_Aint>(zero)};
+    return {p.rank + static_cast<int>(zero), p.offset + static_cast<MPI_Aint>(zero)};
   }
 
   word get(place p) {
@@ -204,7 +204,9 @@ class by_calls {
     return {static_cast<int>(p.rank()),
             static_cast<unsigned long*>(detail::here().link.address(rank(), p.offset()))};
   }
-  static place after(place p, word zero) { return {p.pe, p.address + zero}; }
+  static place after(place p, word zero) {
+    return {p.pe + static_cast<int>(zero), p.address + zero};
+  }
 
   /// What far::get promises: nothing that follows runs ahead of it.
   word get(place p) {

@@ -85,6 +85,53 @@ FAR_TEST(own_puts_are_seen_by_own_gets) {
   release(words);
 }
 
+// Nothing but that flush completes them: whoever waits for them is told by a word of the writer's.
+FAR_TEST(a_flush_of_one_rank_completes_its_puts) {
+  constexpr std::size_t sizes[] = {1, 8, 24, 300};
+  constexpr std::uint64_t rounds = 20;
+  auto buffers = objects_on_each_rank<unsigned char>(room);
+  auto told = objects_on_each_rank<std::uint64_t>();
+  const far::rank_t right = (far::rank() + 1) % far::nprocs(),
+                    left = (far::rank() + far::nprocs() - 1) % far::nprocs();
+  for (std::uint64_t round = 1; round <= rounds; ++round) {
+    std::vector<unsigned char> bytes(room, static_cast<unsigned char>(round));
+    std::ptrdiff_t at = 0;
+    for (std::size_t size : sizes) {
+      far::put(buffers[right] + at, bytes.data(), size);
+      at += 512;
+    }
+    far::flush(right);
+    far::fetch_add(told[far::rank()], std::uint64_t{1});
+    while (far::atomic_load(told[left]) < round) far::progress();
+    at = 0;
+    for (std::size_t size : sizes) {
+      std::vector<unsigned char> seen(size);
+      far::get(buffers[far::rank()] + at, seen.data(), size);
+      CHECK(seen == std::vector<unsigned char>(size, static_cast<unsigned char>(round)));
+      at += 512;
+    }
+    far::barrier();
+  }
+  release(told);
+  release(buffers);
+}
+
+// More than a back end keeps copies of.
+FAR_TEST(many_puts_before_a_flush) {
+  constexpr std::uint64_t n = 3000;
+  auto words = objects_on_each_rank<std::uint64_t>(2 * n);
+  auto target = words[(far::rank() + 1) % far::nprocs()];
+  for (std::uint64_t i = 0; i < n; ++i) far::put(target + static_cast<std::ptrdiff_t>(i), i + 1);
+  for (std::uint64_t i = n; i < 2 * n; i += 3) {
+    std::array<std::uint64_t, 3> three{i + 1, i + 2, i + 3};
+    far::put(target + static_cast<std::ptrdiff_t>(i), three.data(), three.size());
+  }
+  far::barrier();
+  for (std::uint64_t i = 0; i < 2 * n; ++i)
+    CHECK_EQ(far::get(words[far::rank()] + static_cast<std::ptrdiff_t>(i)), i + 1);
+  release(words);
+}
+
 FAR_TEST(own_puts_are_seen_by_own_async_gets) {
   auto words = objects_on_each_rank<std::uint64_t>(far::nprocs());
   auto random = far_test::random_engine();

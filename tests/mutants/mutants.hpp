@@ -1,8 +1,8 @@
-// FARSIDE_MUTANT for builds with planted bugs. One that the adversary hunts is chosen when the
-// program starts, by the variable FAR_MUTANT, so that one program has all of them. One that needs
-// real cores may be what the compiler makes of a memory order: -DFARSIDE_MUTANT_CHOSEN=name says
-// which. Without either there is none, which is the control. A name that is not in `list` does not
-// compile, here or where it is planted.
+// FARSIDE_MUTANT for builds with planted bugs. One that the adversary hunts, or the late MPI, is
+// chosen when the program starts, by the variable FAR_MUTANT, so that one program has all of them.
+// One that needs real cores may be what the compiler makes of a memory order:
+// -DFARSIDE_MUTANT_CHOSEN=name says which. Without either there is none, which is the control. A
+// name that is not in `list` does not compile, here or where it is planted.
 #pragma once
 
 #include <cstdio>
@@ -32,17 +32,23 @@ inline constexpr mutant list[] = {
 #undef MUTANT
 };
 
+constexpr bool is_chosen_at_start(std::string_view hunter) {
+  return hunter == "sim" || hunter == "mpi";
+}
+
 inline const name chosen_at_start = [] {
   const char* wanted = std::getenv("FAR_MUTANT");
   if (wanted == nullptr) return name::none;
   for (const mutant& m : list)
-    if (m.name == wanted && m.hunter == "sim") return static_cast<name>(&m - list);
-  std::fprintf(stderr, "FAR_MUTANT=%s: no mutant of the adversary has that name\n", wanted);
+    if (m.name == wanted && is_chosen_at_start(m.hunter)) return static_cast<name>(&m - list);
+  std::fprintf(stderr,
+               "FAR_MUTANT=%s: no mutant that is chosen when a program starts has that name\n",
+               wanted);
   std::abort();
 }();
 
 constexpr bool planted(name n) {
-  if (list[static_cast<int>(n)].hunter == "sim") return n == chosen_at_start;
+  if (is_chosen_at_start(list[static_cast<int>(n)].hunter)) return n == chosen_at_start;
   return n == name::FARSIDE_MUTANT_CHOSEN;
 }
 

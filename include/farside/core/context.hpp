@@ -378,9 +378,9 @@ template <class Work>
       return work(quick.view);
   }
   if constexpr (has_far_view<transport> && !FARSIDE_CHECKED) {
-    if (auto link = quick.far_view) [[likely]] {
+    if (quick.far_view) [[likely]] {
       notice while_waiting(quick.notices, kind, target);
-      return work(link);
+      return work(quick.far_view);
     }
   }
   if constexpr (has_plain_jobs<transport> && !FARSIDE_CHECKED) {

@@ -20,6 +20,7 @@
 #include <farside/backend/mpi/session.hpp>
 #include <farside/detail/add_in_place.hpp>
 #include <farside/detail/fetch_by_swaps.hpp>
+#include <farside/detail/mutants.hpp>
 #include <farside/detail/shared_memory.hpp>
 
 #include <sched.h>
@@ -173,7 +174,7 @@ class window {
         flushed_ = started_.load(std::memory_order_relaxed);
         if (!all_settled()) settle_all();
       }
-      MPI_Win_flush_all(win_);
+      if (!FARSIDE_MUTANT(mpi_flush_of_all_only_noted)) MPI_Win_flush_all(win_);
     }
     order_own();
   }
@@ -239,6 +240,7 @@ class window {
 
   /// Completes, at the origin, the operation on `rank` that has this number (see number()).
   void complete_local(rank_t rank, std::uint64_t number) {
+    if (FARSIDE_MUTANT(mpi_all_taken_for_settled)) return;
     if (!single_ || !settled(rank, number)) complete_local(rank);
   }
 
@@ -465,7 +467,7 @@ class window {
   }
 
   void start_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
-    if (dirty(rank))
+    if (dirty(rank) && !FARSIDE_MUTANT(mpi_long_get_before_own_puts))
       complete(rank);  // a rank sees its own puts
     else if (single_)
       clean(rank);  // flush() of all has left its stamp
@@ -672,7 +674,8 @@ pending window::async_compare_swap(rank_t rank, std::size_t offset, T expected, 
   if (crowded_) knock_dirty();
   wait_in_mpi waiting;
 #ifdef OPEN_MPI
-  MPI_Win_flush_all(win_);  // not local, see complete_local()
+  if (!FARSIDE_MUTANT(mpi_store_emptied_early))
+    MPI_Win_flush_all(win_);  // not local, see complete_local()
 #else
   MPI_Win_flush_local_all(win_);
 #endif

@@ -15,7 +15,8 @@
 //   cell            the value is one word, changed by atomics after it has come; the seal is over
 //                   place and key, and the key is there for good
 //
-// Where memory is coherent the seal is the version, stored last (release), which is as good.
+// Where memory is coherent the seal is the version, stored last (release), which is as good. Its
+// upper half is then always zero, which spot::fetch_to_change() makes use of.
 //
 // A key that fits an empty bucket takes it for good: no other key ever gets it in this table, and
 // the key has no second one. So the first bucket of its probe sequence that is empty or its own

@@ -297,7 +297,7 @@ template <class Pair, class ToUpdate>
   std::size_t created = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     where[i] = spot(in, in.changeable, batch[i].first);
-    prefetch_to_write(where[i].home);
+    where[i].fetch_to_change(in.changeable <= in_caches);
   }
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto& [key, value] = batch[i];
