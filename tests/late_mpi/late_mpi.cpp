@@ -4,13 +4,15 @@
 //   put, get, accumulate, atomics   only noted. Sources are not read, and results not written
 //   MPI_Win_flush                   all that was noted for that rank is done: gets before puts, the
 //                                   last put first, then the atomics in their order
-//   MPI_Win_flush_local             results are there, and sources may be changed: puts are copied,
-//                                   and still not done
+//   MPI_Win_flush_local             results are there, and sources may be changed: puts and
+//                                   accumulates are copied, and still not done
 //
-// All of that is MPI's right. Within a node the MPIs do nearly all of it at once, so that there a
-// flush that is missing, a result that is looked at too early, or a source that is changed too soon
-// goes unnoticed; here it does not. Operations with a request, and blocks that are not contiguous,
-// go to MPI as they are.
+// All of that is MPI's right, for a program that frees no types and ops meanwhile, whose windows
+// have the hint accumulate_ordering=none, and that uses no other synchronisation than passive
+// epochs. Within a node the MPIs do nearly all of it at once, so that there a flush that is
+// missing, a result that is looked at too early, or a source that is changed too soon goes
+// unnoticed; here it does not. Operations with a request, and puts and accumulates of blocks that
+// are not contiguous, go to MPI as they are.
 #include <mpi.h>
 
 #include <cstddef>
@@ -25,6 +27,7 @@
 
 namespace {
 
+/// A put, or an accumulate, which has an op.
 struct noted_put {
   const void* from;
   int count;
@@ -32,6 +35,7 @@ struct noted_put {
   MPI_Aint to;
   int to_count;
   MPI_Datatype to_type;
+  MPI_Op op = MPI_OP_NULL;
   std::vector<char> copy{};  ///< what `from` points to, since a local flush
 };
 
@@ -42,6 +46,9 @@ struct noted {
 };
 
 std::mutex guard;  // of `all`; no call of MPI is made under it
+/// Of flushes: what one thread has taken out, to do it, another one must not miss. Recursive, as
+/// some are made of others.
+std::recursive_mutex one_at_a_time;
 std::map<std::pair<MPI_Win, int>, noted> all;
 
 noted& of(MPI_Win win, int rank) { return all[{win, rank}]; }
@@ -62,8 +69,19 @@ void call(std::vector<std::function<void()>>& operations) {
 }
 
 void put(int rank, MPI_Win win, const noted_put& p) {
-  PMPI_Put(p.copy.empty() ? p.from : p.copy.data(), p.count, p.type, rank, p.to, p.to_count,
-           p.to_type, win);
+  const void* from = p.copy.empty() ? p.from : p.copy.data();
+  if (p.op == MPI_OP_NULL)
+    PMPI_Put(from, p.count, p.type, rank, p.to, p.to_count, p.to_type, win);
+  else
+    PMPI_Accumulate(from, p.count, p.type, rank, p.to, p.to_count, p.to_type, p.op, win);
+}
+
+/// False: it is not one block.
+bool note_put(MPI_Win win, int rank, const noted_put& p) {
+  if (p.count != 0 && bytes_of(p.count, p.type) == 0) return false;
+  std::lock_guard lock(guard);
+  of(win, rank).puts.push_back(p);
+  return true;
 }
 
 /// Takes what was noted for a rank, to do it without the lock.
@@ -77,6 +95,7 @@ noted take(MPI_Win win, int rank) {
 }
 
 void complete(MPI_Win win, int rank) {
+  std::lock_guard alone(one_at_a_time);
   noted mine = take(win, rank);
   call(mine.gets);
   // They may overlap puts of others, but never those of the same rank: see those first.
@@ -87,6 +106,7 @@ void complete(MPI_Win win, int rank) {
 }
 
 void complete_local(MPI_Win win, int rank) {
+  std::lock_guard alone(one_at_a_time);
   noted mine = take(win, rank);
   call(mine.gets);
   call(mine.atomics);
@@ -105,6 +125,7 @@ void complete_local(MPI_Win win, int rank) {
 
 template <class Complete>
 void for_each_rank(MPI_Win win, Complete complete_one) {
+  std::lock_guard alone(one_at_a_time);
   std::vector<int> ranks;
   {
     std::lock_guard lock(guard);
@@ -127,11 +148,8 @@ extern "C" {
 
 int MPI_Put(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint to, int to_count,
             MPI_Datatype to_type, MPI_Win win) {
-  if (count != 0 && bytes_of(count, type) == 0)
-    return PMPI_Put(from, count, type, rank, to, to_count, to_type, win);
-  std::lock_guard lock(guard);
-  of(win, rank).puts.push_back({from, count, type, to, to_count, to_type});
-  return MPI_SUCCESS;
+  if (note_put(win, rank, {from, count, type, to, to_count, to_type})) return MPI_SUCCESS;
+  return PMPI_Put(from, count, type, rank, to, to_count, to_type, win);
 }
 
 int MPI_Get(void* to, int count, MPI_Datatype type, int rank, MPI_Aint from, int from_count,
@@ -146,13 +164,14 @@ int MPI_Get(void* to, int count, MPI_Datatype type, int rank, MPI_Aint from, int
 
 int MPI_Accumulate(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint to,
                    int to_count, MPI_Datatype to_type, MPI_Op op, MPI_Win win) {
-  return note_atomic(
-      win, rank, [=] { PMPI_Accumulate(from, count, type, rank, to, to_count, to_type, op, win); });
+  if (note_put(win, rank, {from, count, type, to, to_count, to_type, op})) return MPI_SUCCESS;
+  return PMPI_Accumulate(from, count, type, rank, to, to_count, to_type, op, win);
 }
 
 int MPI_Get_accumulate(const void* from, int count, MPI_Datatype type, void* old, int old_count,
                        MPI_Datatype old_type, int rank, MPI_Aint to, int to_count,
                        MPI_Datatype to_type, MPI_Op op, MPI_Win win) {
+  if (std::size_t bytes = bytes_of(old_count, old_type)) std::memset(old, 0xA5, bytes);
   return note_atomic(win, rank, [=] {
     PMPI_Get_accumulate(from, count, type, old, old_count, old_type, rank, to, to_count, to_type,
                         op, win);

@@ -25,7 +25,7 @@ class quick_window {
         start_(of.start_),
         lasts_(of.lasts_.get()),
         own_(of.rank_),
-        always_flushes_(!window::use_request_forms && !of.several_nodes_) {}
+        always_flushes_(of.flush_is_a_fence_) {}
   explicit operator bool() const { return w_ != nullptr; }
 
   [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,
@@ -177,7 +177,7 @@ class quick_window {
   MPI_Aint start_ = 0;
   std::uint64_t* lasts_ = nullptr;
   rank_t own_ = 0;
-  /// Open MPI within a node: its flush is a fence of the CPU, which one of nothing has to be, too.
+  /// Even if there is nothing to flush: a fence of the CPU is what that has to be, too.
   bool always_flushes_ = false;
 };
 

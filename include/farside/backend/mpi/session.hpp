@@ -80,11 +80,11 @@ inline const char* thread_level_name(int level) {
 #define FARSIDE_MPI_AVOIDS_OSC_RDMA 0
 #endif
 
-/// Whether a value of Open MPI's parameter `osc` ("sm,ucx", "^rdma", "") lets rdma be used.
-inline bool allows_osc_rdma(std::string_view value) {
+/// Whether a value of Open MPI's parameter `osc` ("sm,ucx", "^rdma", "") lets `component` be used.
+inline bool allows_osc(std::string_view value, const std::string& component) {
   bool excludes = value.starts_with('^');
   std::string list = "," + std::string(value.substr(excludes ? 1 : 0)) + ",";
-  bool named = list.find(",rdma,") != std::string::npos;
+  bool named = list.find("," + component + ",") != std::string::npos;
   return excludes ? !named : named || value.empty();
 }
 
@@ -94,7 +94,7 @@ inline void avoid_osc_rdma() {
   if constexpr (!FARSIDE_MPI_AVOIDS_OSC_RDMA) return;
   auto value = setting("OMPI_MCA_osc").value_or("");
   if (value.empty()) setenv("OMPI_MCA_osc", "^rdma", 1);
-  if (value.starts_with('^') && allows_osc_rdma(value))
+  if (value.starts_with('^') && allows_osc(value, "rdma"))
     setenv("OMPI_MCA_osc", (value + ",rdma").c_str(), 1);
 }
 

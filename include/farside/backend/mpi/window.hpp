@@ -516,6 +516,7 @@ class window {
   bool strict_ = false;
   bool plain_ = true;
   bool several_nodes_ = false;
+  bool flush_is_a_fence_ = false;  ///< of the CPU, and no more: Open MPI's `osc sm`
   std::atomic<unsigned> own_calls_ = 0;
 #ifdef OPEN_MPI
   static constexpr bool crowded_ = false;  // it yields by itself

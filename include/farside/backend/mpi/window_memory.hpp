@@ -37,7 +37,7 @@ inline std::size_t window::default_segment(const session& mpi) const {
 /// Open MPI 4: what each rank will choose is good, and the same. Collective.
 inline void check_components(const session& mpi) {
   std::string allowed = library_setting("osc");
-  if (allows_osc_rdma(allowed))
+  if (allows_osc(allowed, "rdma"))
     raise(
         "Open MPI may choose its window component 'osc rdma' in this job, and its compare-and-swap "
         "crashes. Exclude it: start the program with 'mpirun --mca osc ^rdma', or set "
@@ -59,6 +59,9 @@ inline void window::open(const session& mpi, const start_options& options) {
   single_ = !mpi.multiple_threads();
   strict_ = mpi.strict();
   several_nodes_ = !mpi.one_node();
+  // `osc sm` comes before all others but rdma, where it can be used.
+  flush_is_a_fence_ =
+      FARSIDE_MPI_AVOIDS_OSC_RDMA && !several_nodes_ && allows_osc(library_setting("osc"), "sm");
   if (single_) {
     store_ = std::make_unique<char[]>(store_bytes);
     room_ = store_.get();

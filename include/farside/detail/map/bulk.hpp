@@ -293,11 +293,14 @@ template <class Pair, class ToUpdate>
 [[gnu::noinline]] std::size_t engine<K, V, Hash, Probing>::update_quickly_together(
     std::span<const Pair> batch, promise with, ToUpdate to_update) {
   const quick_tables& in = tables.quick();
+  // Handlers may run in the midst of a barrier, after which tables may be gone: they only look.
+  const message_service* post = c.messages.load(std::memory_order_acquire);
+  const bool near = in.changeable <= in_caches && (post == nullptr || !post->inside_handler());
   spot where[in_flight_together];
   std::size_t created = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     where[i] = spot(in, in.changeable, batch[i].first);
-    where[i].fetch_to_change(in.changeable <= in_caches);
+    where[i].fetch_to_change(near);
   }
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto& [key, value] = batch[i];
