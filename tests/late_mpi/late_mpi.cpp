@@ -98,8 +98,7 @@ void complete(MPI_Win win, int rank) {
   std::lock_guard alone(one_at_a_time);
   noted mine = take(win, rank);
   call(mine.gets);
-  // They may overlap puts of others, but never those of the same rank: see those first.
-  PMPI_Win_flush(rank, win);
+  PMPI_Win_flush(rank, win);  // so that none of them sees what is put now
   for (auto p = mine.puts.rbegin(); p != mine.puts.rend(); ++p) put(rank, win, *p);
   call(mine.atomics);
   PMPI_Win_flush(rank, win);
@@ -216,7 +215,7 @@ int MPI_Win_unlock_all(MPI_Win win) {
   return PMPI_Win_unlock_all(win);
 }
 
-/// A run in which it was not between the two must not pass.
+/// Who leaves something behind must not pass.
 int MPI_Finalize() {
   if (!all.empty()) {
     std::fputs("late_mpi: operations were never completed\n", stderr);
