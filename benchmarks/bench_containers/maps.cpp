@@ -94,6 +94,20 @@ auto missing(Find find) {
   };
 }
 
+auto missing_together(const hash_map<word, word>& map) {
+  return [&map, at = word{1} << 40, keys = std::vector<word>(),
+          found = std::vector<std::optional<word>>()](std::size_t n) mutable {
+    word sum = 0;
+    for (std::size_t many; n > 0; n -= many) {
+      keys.clear();
+      for (many = 0; many < std::min(n, std::size_t{512}); ++many) keys.push_back(key_of(at++));
+      map.find(keys, found);
+      for (const auto& value : found) sum += value.has_value();
+    }
+    keep(sum);
+  };
+}
+
 void finds(suite& s, const char* where, std::size_t entries) {
   auto name = [&](const char* what) { return detail::text("hash_map ", what, ", ", where); };
   constexpr std::array titles{"find, one after another",
@@ -102,7 +116,8 @@ void finds(suite& s, const char* where, std::size_t entries) {
                               "find among finds, independent",
                               "find, 512 at once",
                               "find among finds, 512 at once",
-                              "miss, independent"};
+                              "miss, independent",
+                              "miss, 512 at once"};
   if (std::ranges::none_of(titles, [&](const char* t) { return s.wants(name(t)); })) return;
   filled t(entries, 1);
   hash_map<word, word>& map = t.maps[0];
@@ -131,9 +146,10 @@ void finds(suite& s, const char* where, std::size_t entries) {
   };
   s.compare(name(titles[4]), time_of_one(), bulk(promise::everything), independent(t, floor));
   s.compare(name(titles[5]), time_of_one(), bulk(promise::find), independent(t, floor));
+  auto floor_missing = missing([&t](word key) { return word{t.floor->find(key) != nullptr}; });
   s.compare(name(titles[6]), time_of_one(),
-            missing([&map](word key) { return word{map.contains(key)}; }),
-            missing([&t](word key) { return word{t.floor->find(key) != nullptr}; }));
+            missing([&map](word key) { return word{map.contains(key)}; }), floor_missing);
+  s.compare(name(titles[7]), time_of_one(), missing_together(map), floor_missing);
 }
 
 void many_maps(suite& s, std::size_t entries) {

@@ -155,6 +155,22 @@ FAR_TEST(an_empty_home_says_nothing_once_its_table_moves) {
   CHECK(is_clear());
 }
 
+// Finds of many keys look at the buckets after the home before they know how far the table goes.
+FAR_TEST(tables_end_as_far_on_as_finds_look) {
+  map_type map(100);
+  auto& engine = map.implementation();
+  constexpr std::size_t words = std::remove_reference_t<decltype(engine)>::bucket_words;
+  constexpr word moved_empty = 8;
+  for (far::rank_t m = 0; m < far::nprocs(); ++m) {
+    const auto& table = engine.tables.of(m);
+    std::vector<word> last(4 * words);  // and those after it
+    far::get(table.bucket_at(table.capacity - 1, words), last.data(), last.size());
+    CHECK_EQ(last[0], 0u);
+    for (std::size_t k = 1; k <= 3; ++k) CHECK_EQ(last[k * words], moved_empty);
+  }
+  far::barrier();
+}
+
 FAR_TEST(one_by_one_and_many_at_once_while_tables_grow) {
   const word n = far::nprocs(), each = 400, keys = each * n;
   map_type map(8);  // grows, on all members at once

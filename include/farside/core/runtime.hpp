@@ -194,7 +194,8 @@ inline runtime::~runtime() {
     detail::bind_to_machine<detail::context>(c.link, nullptr);
     detail::set_current(nullptr);
     detail::process_context.store(nullptr);
-    context_.release();  // others may still reach into its memory: it stays until the process ends
+    // Others may still reach into its memory: it stays until the process ends.
+    static_cast<void>(context_.release());
     return;
   }
   try {

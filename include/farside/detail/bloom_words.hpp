@@ -91,7 +91,8 @@ struct bloom_words : shared_state {
       most = std::max(most, s.set);
     }
     all.load = static_cast<double>(all.bits_set) / static_cast<double>(all.bits);
-    all.estimated_rate /= static_cast<double>(all.bits / 64);
+    const std::uint64_t words = all.bits / 64;
+    all.estimated_rate /= static_cast<double>(words);
     if (all.bits_set != 0)
       all.skew = static_cast<double>(most * parts.size()) / static_cast<double>(all.bits_set);
     return all;

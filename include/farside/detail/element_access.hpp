@@ -34,6 +34,7 @@ class element_ref {
     return *this;
   }
   /// Copies the value, as a reference does.
+  // NOLINTBEGIN(bugprone-unhandled-self-assignment): it writes what it has read
   const element_ref& operator=(const element_ref& other) const {
     return *this = static_cast<T>(other);
   }
@@ -41,6 +42,7 @@ class element_ref {
     std::as_const(*this) = static_cast<T>(other);
     return *this;
   }
+  // NOLINTEND(bugprone-unhandled-self-assignment)
 
   // Read, change, write: 1 get + 1 put, not atomic (see fetch_add for that).
   const element_ref& operator+=(const T& v) const { return *this = static_cast<T>(*this) + v; }

@@ -78,10 +78,10 @@ class quiescence {
     return pointer_cast<counts>(at) + child;
   }
   static ptr<std::uint64_t> round_of(ptr<words> at, rank_t child) {
-    return pointer_cast<std::uint64_t>(at) + 2 * radix + child;
+    return pointer_cast<std::uint64_t>(at) + std::ptrdiff_t{2} * radix + child;
   }
   static ptr<std::uint64_t> verdict_of(ptr<words> at) {
-    return pointer_cast<std::uint64_t>(at) + 3 * radix;
+    return pointer_cast<std::uint64_t>(at) + std::ptrdiff_t{3} * radix;
   }
 
   bool tell_children(bool at_rest) {

@@ -14,10 +14,10 @@
 
 namespace far::inline FARSIDE_BACKEND::detail::size_classes {
 
-inline constexpr std::size_t step = 32;                  ///< all sizes are multiples of it
-inline constexpr std::size_t large = 64 * 1024;          ///< the first large size
-inline constexpr unsigned first_large = 44;              ///< and its class
-inline constexpr unsigned count = first_large + 28 * 8;  ///< up to 2^44
+inline constexpr std::size_t step = 32;                       ///< all sizes are multiples of it
+inline constexpr std::size_t large = std::size_t{64} * 1024;  ///< the first large size
+inline constexpr unsigned first_large = 44;                   ///< and its class
+inline constexpr unsigned count = first_large + 28 * 8;       ///< up to 2^44
 
 /// The smallest size of a class.
 constexpr std::size_t size_of(unsigned index) {

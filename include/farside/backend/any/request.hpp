@@ -25,7 +25,7 @@ class request {
     static_assert(sizeof(Own) <= room && alignof(Own) <= alignof(std::max_align_t),
                   "raise any_backend::request::room: a carrier has a larger request");
     static_assert(std::is_nothrow_move_constructible_v<Own>);
-    new (own_) Own(std::move(own));
+    new (own_) Own(std::forward<Own>(own));
   }
 
   request(request&& other) noexcept { take(other); }

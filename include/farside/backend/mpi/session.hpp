@@ -486,6 +486,7 @@ inline std::vector<seat> session::seats() {
   MPI_Iallgather(&mine, words, MPI_UINT64_T, result.data(), words, MPI_UINT64_T, whole_, &request);
   wait_politely(request);
   std::vector<std::uint64_t> nodes;
+  nodes.reserve(result.size());
   for (const seat& s : result) nodes.push_back(s.node);
   std::ranges::sort(nodes);
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());

@@ -24,6 +24,7 @@ inline int simulated_sleep(const timespec* wanted, timespec* left) {
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::sim_backend
 
+// NOLINTBEGIN(misc-definitions-in-headers): weak, so that a program has one of each
 extern "C" {
 
 [[gnu::weak]] int clock_gettime(clockid_t clock, timespec* now) noexcept {
@@ -49,3 +50,4 @@ extern "C" {
 }
 
 }  // extern "C"
+// NOLINTEND(misc-definitions-in-headers)

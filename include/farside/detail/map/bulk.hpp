@@ -63,8 +63,8 @@ void with_windows(Engine& e, std::size_t n, promise with, KeyOf key_of, Finish f
 /// In steps, each for all of the keys, so that one fence serves them all:
 ///
 ///   where    the home buckets and those after them, on their way to the cache
-///   cells    value and key of the home or the bucket after it, without a branch: if it is not
-///            there it is put on a list, and looked for again in the buckets that follow
+///   cells    value and key of the home or one of the two buckets after it, without a branch: if it
+///            is not there it is put on a list, and looked for again in the buckets that follow
 ///
 ///   where    the same
 ///   heads    of the first bucket that is the key's by its fingerprint, or empty
@@ -88,7 +88,7 @@ void engine<K, V, Hash, Probing>::find_together(const K* keys, std::size_t n,
     auto not_clear = [&](std::size_t i) { missed(begin + i); };
     if (views.common_capacity != 0) [[likely]] {
       std::size_t done = seek_widely(views, keys, many, where);
-      seek(keys, done, many, where, [&](rank_t member) { return views.quickly(member); });
+      seek(keys, done, many, where, [views](rank_t member) { return views.quickly(member); });
     } else {
       seek(keys, 0, many, where, [&](rank_t member) { return views[member]; });
     }
@@ -100,13 +100,15 @@ void engine<K, V, Hash, Probing>::find_together(const K* keys, std::size_t n,
   if constexpr (!Quiet) acquire_fence();
 }
 
-/// A function of its own, as its loop has constants that all registers are needed for.
+/// A function of its own, as its loop has constants that all registers are needed for. So `view_of`
+/// shall hold what it needs: what it refers to would be loaded anew for each key.
 template <class K, class V, class Hash, class Probing>
 template <class ViewOf>
 [[gnu::noinline]] void engine<K, V, Hash, Probing>::seek(const K* keys, std::size_t begin,
                                                          std::size_t end, sought& where,
                                                          ViewOf view_of) const {
   const rank_t members = member_count_;
+#pragma GCC unroll 2
   for (std::size_t i = begin; i < end; ++i) {
     place p(hash_of(keys[i]), members);
     view t = view_of(p.member);
@@ -150,47 +152,38 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(const sought& wh
     for (std::size_t k = 0; k < key_store::words; ++k)
       held[k] = peek(at[2 + entry::value_words + k]);
   };
-  struct {
-    word* at;
-    std::size_t i;
-  } left[prefetched_together];
-  std::size_t others = 0;
-  // Key i is at `at`, or left over. As numbers, which need no branches.
-  auto take = [&](std::size_t i, word* at) __attribute__((always_inline)) {
-    word h = peek(at[0]), value, held[key_store::words];
-    load(at, value, held);
-    results[i] = std::optional<V>(static_cast<V>(value - cell::bias));
-    left[others].i = i;
-    word unlike = static_cast<std::uint32_t>(h ^ where.wanted[i]) | cell::unlike_simple(value);
-    others += (unlike != 0) | !*key_store::equals(held, keys[i]);
-  };
+  auto number = [](word value) { return std::optional<V>(static_cast<V>(value - cell::bias)); };
+  std::size_t left[prefetched_together], others = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const spot here(where.at[i], where.wanted[i]);
-    take(i, here.likely(peek(here.home[0])));
-  }
-  for (std::size_t k = 0; k < others; ++k) left[k].at = where.at[left[k].i] + bucket_words;
-  // One bucket further, as long as that finds many of those that are left.
-  for (std::size_t before = n; others > 4 && others * 4 <= before * 3;) {
-    before = std::exchange(others, 0);
-    for (std::size_t k = 0; k < before; ++k) {
-      const std::size_t i = left[k].i;
-      left[others].at = spot(left[k].at, where.wanted[i]).first();
-      take(i, left[others].at);
-    }
-  }
-  for (std::size_t k = 0; k < others; ++k) {
-    const std::size_t i = left[k].i;
-    const spot here(where.at[i], where.wanted[i]);
-    word *at = here.home, h = peek(at[0]), value, held[key_store::words];
-    while (here.is_another(h)) h = peek((at += bucket_words)[0]);
+    word *at = here.likely(), h = peek(at[0]), value, held[key_store::words];
     load(at, value, held);
-    if (here.fits(h) && cell::simple(value) && *key_store::equals(held, keys[i])) {
-      results[i] = std::optional<V>(static_cast<V>(value - cell::bias));
-    } else if (h == 0) {
+    results[i] = number(value);
+    // Is it that one, or left over? As numbers, which need no branches.
+    word unlike = static_cast<std::uint32_t>(h ^ here.wanted) | cell::unlike_simple(value);
+    left[others] = i;
+    others += (unlike != 0) | !*key_store::equals(held, keys[i]);
+  }
+  // Where few are left they most likely lie further on. Where it is found there it is, but only who
+  // comes from the home knows that a key is not there.
+  const bool further = others * 2 <= n;
+  for (std::size_t k = 0; k < others; ++k) {
+    const std::size_t i = left[k];
+    const spot here(where.at[i], where.wanted[i]);
+    word h;
+    auto found_from = [&](word* at) {
+      word value, held[key_store::words];
+      for (h = peek(at[0]); here.is_another(h);) h = peek((at += bucket_words)[0]);
+      load(at, value, held);
+      if (!here.fits(h) || !cell::simple(value) || !*key_store::equals(held, keys[i])) return false;
+      results[i] = number(value);
+      return true;
+    };
+    if ((further && found_from(here.home + 3 * bucket_words)) || found_from(here.home)) continue;
+    if (h == 0)
       results[i].reset();
-    } else {
+    else
       missed(i);
-    }
   }
 }
 

@@ -293,6 +293,7 @@ class directory {
   word total_size() {
     std::vector<word> sizes(controls_.size());
     std::vector<future<void>> parts;
+    parts.reserve(sizes.size());
     for (rank_t m = 0; m < controls_.size(); ++m)
       parts.push_back(async_get(field(m, 2), &sizes[m], 1));
     for (auto& part : parts) part.get();
@@ -352,7 +353,8 @@ class directory {
 
   /// An empty table on `rank`, complete.
   ptr<word> make_table(rank_t rank, word capacity) {
-    std::size_t end = header::words + capacity * bucket_words_, words = end + bucket_words_;
+    std::size_t end = header::words + capacity * bucket_words_,
+                words = end + (FARSIDE_MUTANT(map_one_sentinel) ? 1 : sentinels) * bucket_words_;
     ptr<word> block = alloc_on<word>(rank, words + 8);  // aligned to 16; a bucket shall not be cut
     ptr<word> at(rank, (block.offset() + 63) & ~std::size_t{63});
     std::vector<word> zeros(std::min<std::size_t>(words, 1 << 15));
@@ -364,7 +366,8 @@ class directory {
     h.capacity = capacity;
     h.block = block.offset();
     put(pointer_cast<header>(at), h);
-    if (!FARSIDE_MUTANT(map_without_sentinel)) put(at + static_cast<std::ptrdiff_t>(end), sentinel);
+    for (; end < words && !FARSIDE_MUTANT(map_without_sentinel); end += bucket_words_)
+      put(at + static_cast<std::ptrdiff_t>(end), sentinel);
     flush(rank);
     return at;
   }

@@ -41,11 +41,12 @@ struct engine<K, V, Hash, Probing>::spot {
   }
   /// The same, with less to do, as it also goes past an empty home: who does not find the key there
   /// has to begin at the home again.
-  FARSIDE_HOT word* likely(word home_head) const {
-    word *at = home, *next = at + bucket_words;
-    at = static_cast<std::uint32_t>(home_head ^ wanted) > head::state_and_flags ? next : at;
-    asm("" : "+r"(at));
-    return at;
+  FARSIDE_HOT word* likely(word home_head) const { return home_or(home + bucket_words, home_head); }
+  /// The same of three: for many keys one after another, which need not wait for each other's.
+  FARSIDE_HOT word* likely() const {
+    const spot next(home + bucket_words, wanted);
+    word first = peek(home[0]), second = peek(next.home[0]);
+    return home_or(next.likely(second), first);
   }
   FARSIDE_HOT bool is_another(word h) const {
     return head(h).is_not(static_cast<std::uint32_t>(wanted));
@@ -73,6 +74,14 @@ struct engine<K, V, Hash, Probing>::spot {
   quick_tables::part* part = nullptr;
   word wanted = 0;
   word* home = nullptr;
+
+ private:
+  FARSIDE_HOT word* home_or(word* other, word home_head) const {
+    word* at =
+        static_cast<std::uint32_t>(home_head ^ wanted) > head::state_and_flags ? other : home;
+    asm("" : "+r"(at));
+    return at;
+  }
 };
 
 /// The loads of find_at_once(), in the same order and for the same reasons. Not clear: nothing is

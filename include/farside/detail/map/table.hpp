@@ -5,7 +5,7 @@
 //   local_access    the owner's own loads and stores, while nobody else is there (promise::local)
 //
 //   | capacity | next | claimed | done | used | dead | block | - |  bucket 0 | bucket 1 | ... |
-//   sentinel |
+//   sentinels |
 //
 // `next` is zero, or where the table lies that this one moves to: set once, and then for good.
 // `claimed` and `done` count chunks of buckets that are being moved or have been. `used` and `dead`
@@ -43,7 +43,8 @@ struct header {
 };
 
 inline constexpr word least_capacity = 8;  ///< of a table, in buckets
-inline constexpr word sentinel = 8;        ///< the head after the last bucket: as if moved, empty
+inline constexpr word sentinel = 8;        ///< a head after the last bucket: as if moved, empty
+inline constexpr word sentinels = 3;       ///< as far as looks ahead of a probe go
 inline constexpr word chunk = 256;         ///< buckets that are moved in one go
 
 /// A table as one rank knows it. It stays where it is until no rank can be reading it any more.
