@@ -38,6 +38,27 @@ std::vector<by_calls::place> homes_of(const hash_map<word, word>& map, by_calls&
   return result;
 }
 
+/// Of the first rank, while the others wait.
+template <class Work>
+auto alone(Work work) {
+  auto one = [work](std::size_t n) mutable {
+    if (rank() == 0) work(n);
+  };
+  if constexpr (requires { work.prepare(); })
+    return prepared{work.most, work.prepare, one};
+  else
+    return one;
+}
+
+/// What atomics take depends on who else is there: an MPI may lock for each of them, and those who
+/// meet at a lock wait, now more and now less.
+template <class Ours, class Floor>
+void together_and_alone(suite& s, const std::string& what, const std::string& calls, Ours ours,
+                        Floor floor) {
+  s.compare(what + ", beside " + calls, time_of_one(), ours, floor);
+  s.compare(what + ", one rank alone, beside " + calls, time_of_one(), alone(ours), alone(floor));
+}
+
 void map_calls(suite& s, by_calls& calls) {
   hash_map<word, word> map(2 * entries * nprocs());
   std::vector<word> keys = keys_of_next(map);
@@ -53,12 +74,12 @@ void map_calls(suite& s, by_calls& calls) {
     calls.write(p, body, 24);
     calls.flush();
   };
-  s.compare("hash_map insert, beside compare_swap + put + flush", time_of_one(),
-            prepared{entries, [&map] { map.clear(); },
-                     [&](std::size_t n) {
-                       for (std::size_t i = 0; i < n; ++i) map.insert(keys[i], i);
-                     }},
-            prepared{entries, [&map] { map.clear(); }, each(homes, insert_raw)});
+  together_and_alone(s, "hash_map insert", "compare_swap + put + flush",
+                     prepared{entries, [&map] { map.clear(); },
+                              [&](std::size_t n) {
+                                for (std::size_t i = 0; i < n; ++i) map.insert(keys[i], i);
+                              }},
+                     prepared{entries, [&map] { map.clear(); }, each(homes, insert_raw)});
   map.clear();
   for (std::size_t i = 0; i < entries; ++i) map.insert(keys[i], i);
   barrier();
@@ -77,20 +98,20 @@ void map_calls(suite& s, by_calls& calls) {
                                found);
                   });
   std::vector<by_calls::place> values = homes_of(map, calls, keys, 2);
-  s.compare(
-      "hash_map accumulate, place known, beside fetch_add", time_of_one(),
+  together_and_alone(
+      s, "hash_map accumulate, place known", "fetch_add",
       [&](std::size_t n) {
         for (std::size_t i = 0; i < n; ++i) map.accumulate(keys[i % 64], 1);
       },
       [&](std::size_t n) {
         for (std::size_t i = 0; i < n; ++i) calls.fetch_add(values[i % 64], 1);
       });
-  s.compare("hash_map insert_or_assign, beside get + compare_swap", time_of_one(),
-            each(keys, [&](word key) { map.insert_or_assign(key, 3); }),
-            each(homes, [&](by_calls::place p) {
-              calls.read(p, body, 256);
-              calls.compare_swap(p, 0, 0);
-            }));
+  together_and_alone(s, "hash_map insert_or_assign", "get + compare_swap",
+                     each(keys, [&](word key) { map.insert_or_assign(key, 3); }),
+                     each(homes, [&](by_calls::place p) {
+                       calls.read(p, body, 256);
+                       calls.compare_swap(p, 0, 0);
+                     }));
   barrier();
 }
 
@@ -124,9 +145,9 @@ void queue_calls(suite& s, by_calls& calls) {
       }
     };
   };
-  s.compare("circular_queue push, beside fetch_add + put + flush", time_of_one(), pushes(each),
-            by_hand(true));
-  s.compare("fast_queue push, beside fetch_add + put", time_of_one(), pushes(fast), by_hand(false));
+  together_and_alone(s, "circular_queue push", "fetch_add + put + flush", pushes(each),
+                     by_hand(true));
+  together_and_alone(s, "fast_queue push", "fetch_add + put", pushes(fast), by_hand(false));
   barrier();
 }
 

@@ -36,8 +36,10 @@ struct phased_slots {
   static ptr<std::byte> at(const ring& in, std::uint64_t slot) {
     return ptr<std::byte>(in.host(), in.memory().offset() + in.shape().slots_at + slot * Bytes);
   }
-  void write(ring& in, std::uint64_t first, const std::byte* forms, std::uint64_t n, bool) {
-    if (n == 1) return put(at(in, in.push_slot(first)), forms, Bytes);
+  [[gnu::always_inline]] void write(ring& in, std::uint64_t first, const std::byte* forms,
+                                    std::uint64_t n, bool) {
+    if (n == 1) [[likely]]
+      return put(at(in, in.push_slot(first)), forms, Bytes);
     in.runs(first, n, [&](std::uint64_t slot, std::uint64_t ticket, std::uint64_t count) {
       put(at(in, slot), forms + (ticket - first) * Bytes, count * Bytes);
     });
@@ -198,7 +200,7 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
     s.promises.check(kind, name, kind, [] { return std::string(); });
     return s;
   }
-  bool push_one(state& s, const T& value) {
+  [[gnu::always_inline]] bool push_one(state& s, const T& value) {
     if (s.asks(promise::push))
       if (auto pushed = ask_push(s, std::span<const T>(&value, 1), detail::ring_asks::phased))
         return *pushed != 0;
@@ -214,7 +216,8 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
     s.tickets_under_way->fetch_add(1, std::memory_order_relaxed);
     return async_fetch_add(s.line.word(detail::ring_word::tail), 1).then(go_on);
   }
-  static bool finish_push(state& s, detail::ring_grant got, const form& packed) {
+  [[gnu::always_inline]] static bool finish_push(state& s, detail::ring_grant got,
+                                                 const form& packed) {
     if (got.count != 0)
       s.slots.write(s.line, got.first, reinterpret_cast<const std::byte*>(&packed), 1, false);
     else

@@ -299,6 +299,14 @@ class hash_map {
       if (const auto& tables = *quick_; tables.by_gets != 0 && !includes(with, promise::local))
         return state_.unchecked()->template update_by_one_get<Update>(tables, key, by, with);
     }
+    if constexpr (engine::template adds_by_one_atomic<Update>) {
+      if (const auto& tables = *quick_; tables.by_gets != 0 && !includes(with, promise::local))
+        return state_.unchecked()->template add_by_one_atomic<Update>(tables, key, by, with);
+    }
+    if constexpr (engine::template creates_by_one_swap<Update>) {
+      if (const auto& tables = *quick_; tables.by_gets != 0 && !includes(with, promise::local))
+        return state_.unchecked()->template create_by_one_swap<Update>(tables, key, by, with);
+    }
     return update_otherwise<Update>(key, by, with);
   }
   /// All that quick ways are not for. Apart from them, so that nothing has to be kept for it.

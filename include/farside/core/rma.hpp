@@ -167,6 +167,29 @@ future<void> async_copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t
                  [](auto& link) __attribute__((always_inline)) { link.flush(); });
 }
 
+namespace detail {
+
+/// A put and a flush of its rank: what the operations of containers end with. Where a transport has
+/// one way for both it waits once.
+template <class T>
+[[gnu::always_inline]] inline void put_through(ptr<T> to, const T* from, std::size_t n) {
+  auto at_once = [&](auto& view) __attribute__((always_inline)) {
+    if constexpr (requires { view.put_through(to.rank(), to.offset(), from, n); }) {
+      notice while_waiting(quick.notices, operation::flush, to.rank());
+      view.put_through(to.rank(), to.offset(), from, n * sizeof(T));
+      return true;
+    }
+    return false;
+  };
+  if constexpr (has_far_view<transport> && !FARSIDE_CHECKED)
+    if (quick.far_view && at_once(quick.far_view)) [[likely]]
+      return;
+  put(to, from, n);
+  flush(to.rank());
+}
+
+}  // namespace detail
+
 /// Lets the transport and everything in flight go on; runs continuations that have become due.
 inline void progress() { detail::here().progress(); }
 

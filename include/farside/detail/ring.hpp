@@ -171,11 +171,11 @@ class ring {
   ring_grant try_claim_pop(std::uint64_t most, Ready ready);
 
   /// As many tickets as there is room for, while nobody pops.
-  ring_grant phased_push(std::uint64_t n) {
+  [[gnu::always_inline]] ring_grant phased_push(std::uint64_t n) {
     return granted_push(add(ring_word::tail, n, push_turns_), n);
   }
   /// The same for tickets that were taken.
-  ring_grant granted_push(std::uint64_t first, std::uint64_t n) {
+  [[gnu::always_inline]] ring_grant granted_push(std::uint64_t first, std::uint64_t n) {
     return granted(ring_word::tail, first, n, room_until_, push_turns_,
                    [this] { return look(ring_word::head) + shape_.capacity; });
   }
@@ -241,10 +241,16 @@ class ring {
   }
 
   template <class End>
-  ring_grant granted(ring_word w, std::uint64_t first, std::uint64_t n, ring_knowledge& known,
-                     ring_turns& turns, End end) {
+  [[gnu::always_inline]] ring_grant granted(ring_word w, std::uint64_t first, std::uint64_t n,
+                                            ring_knowledge& known, ring_turns& turns, End end) {
     turns.expect(first + n);
-    if (first + n <= known.value()) return {first, n};
+    if (first + n <= known.value()) [[likely]]
+      return {first, n};
+    return granted_late(w, first, n, known, turns, end);
+  }
+  template <class End>
+  [[gnu::noinline]] ring_grant granted_late(ring_word w, std::uint64_t first, std::uint64_t n,
+                                            ring_knowledge& known, ring_turns& turns, End end) {
     std::uint64_t until = end();
     known.raise_to(until);
     if (first + n <= until) return {first, n};

@@ -218,9 +218,12 @@ class mixed_ring : public hosted_ring<T, Slots> {
 
   /// Until `ready()`.
   template <class Ready>
-  static void await(state& s, job::waiting what, Ready ready) {
-    if (ready()) [[likely]]
-      return;
+  [[gnu::always_inline]] static void await(state& s, job::waiting what, Ready ready) {
+    if (!ready()) [[unlikely]]
+      await_longer(s, what, ready);
+  }
+  template <class Ready>
+  [[gnu::noinline]] static void await_longer(state& s, job::waiting what, Ready& ready) {
     constexpr int spins = 50;
     for (int i = 0; s.line.raw() != nullptr && i < spins; ++i) {
       relax();
@@ -230,7 +233,8 @@ class mixed_ring : public hosted_ring<T, Slots> {
     while (!ready()) s.where->wait_round();
   }
 
-  void push_forms(state& s, const std::byte* forms, std::uint64_t n, promise with) {
+  [[gnu::always_inline]] void push_forms(state& s, const std::byte* forms, std::uint64_t n,
+                                         promise with) {
     s.complete_boxes();
     if (includes(with, promise::pop)) {
       fill(s, s.line.claim_push(n), forms, n);
@@ -266,7 +270,8 @@ class mixed_ring : public hosted_ring<T, Slots> {
       for (std::uint64_t i = 0; i < n; ++i) from_memory<form>(forms + i * sizeof(form)).release();
   }
 
-  static void fill(state& s, std::uint64_t first, const std::byte* forms, std::uint64_t n) {
+  [[gnu::always_inline]] static void fill(state& s, std::uint64_t first, const std::byte* forms,
+                                          std::uint64_t n) {
     await(s, job::waiting::put, [&] { return s.slots.look_for_room(s.line, first, n); });
     s.slots.write(s.line, first, forms, n, true);
   }

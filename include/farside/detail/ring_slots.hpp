@@ -84,7 +84,8 @@ class verified_slots {
   /// Fills slots that are free. `complete`: whoever looks afterwards sees it.
   [[gnu::always_inline]] void write(ring& in, std::uint64_t first, const std::byte* forms,
                                     std::uint64_t n, bool complete) {
-    if (n != 1 || !stamped(in) || in.where().counts) [[unlikely]]
+    if (n == 1 && !stamped(in)) return write_sealed(in, first, forms, complete);
+    if (n != 1 || in.where().counts) [[unlikely]]
       return write_many(in, first, forms, n, complete);
     store(in, first, forms);
   }
@@ -174,6 +175,17 @@ class verified_slots {
     return true;
   }
 
+  /// One element, where it is not.
+  [[gnu::always_inline]] static void write_sealed(ring& in, std::uint64_t ticket,
+                                                  const std::byte* form, bool complete) {
+    std::uint64_t slot[words + 1];
+    ring_encode(seal_ticket(in, ticket), form, Bytes, slot);
+    ptr<std::uint64_t> to = in.slot(in.push_slot(ticket));
+    if (complete && !FARSIDE_MUTANT(ring_push_unflushed))
+      put_through(to, slot, words + 1);
+    else
+      put(to, slot, words + 1);
+  }
   void write_many(ring& in, std::uint64_t first, const std::byte* forms, std::uint64_t n,
                   bool complete);
   std::uint64_t read_many(ring& in, std::uint64_t first, std::uint64_t n, std::byte* to);
@@ -224,20 +236,14 @@ void verified_slots<Bytes, How>::write_many(ring& in, std::uint64_t first, const
     if (complete) note(in.where(), operation::flush, in.host(), 0, true);
     return;
   }
-  if (n == 1) {
-    std::uint64_t slot[words + 1];
-    ring_encode(seal_ticket(in, first), forms, Bytes, slot);
-    put(in.slot(in.push_slot(first)), slot, words + 1);
-  } else {
-    std::vector<std::uint64_t> buffer;
-    in.runs(first, n, [&](std::uint64_t slot, std::uint64_t ticket, std::uint64_t count) {
-      buffer.resize(count * (words + 1));
-      for (std::uint64_t i = 0; i < count; ++i)
-        ring_encode(seal_ticket(in, ticket + i), forms + (ticket - first + i) * Bytes, Bytes,
-                    buffer.data() + i * (words + 1));
-      put(in.slot(slot), buffer.data(), buffer.size());
-    });
-  }
+  std::vector<std::uint64_t> buffer;
+  in.runs(first, n, [&](std::uint64_t slot, std::uint64_t ticket, std::uint64_t count) {
+    buffer.resize(count * (words + 1));
+    for (std::uint64_t i = 0; i < count; ++i)
+      ring_encode(seal_ticket(in, ticket + i), forms + (ticket - first + i) * Bytes, Bytes,
+                  buffer.data() + i * (words + 1));
+    put(in.slot(slot), buffer.data(), buffer.size());
+  });
   if (complete && !FARSIDE_MUTANT(ring_push_unflushed)) flush(in.host());
 }
 

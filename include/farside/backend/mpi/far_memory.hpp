@@ -105,7 +105,10 @@ class far_memory {
   void flush(rank_t rank) { served_ ? messages_.flush(rank) : window_.flush(rank); }
   /// After an atomic, which ends with MPI_Win_flush: that may order this CPU's loads or not.
   void settle(rank_t rank) {
-    quick_ ? std::atomic_thread_fence(std::memory_order_seq_cst) : flush(rank);
+    if (!quick_)
+      flush(rank);
+    else if (!quick_.flush_is_a_fence())
+      std::atomic_thread_fence(std::memory_order_seq_cst);
   }
   void flush() { served_ ? messages_.flush() : window_.flush(); }
   void signal(rank_t rank, std::size_t offset) {

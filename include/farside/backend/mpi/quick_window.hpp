@@ -39,6 +39,20 @@ class quick_window {
     w_->put(rank, offset, from, bytes);
   }
 
+  /// With all that was put to that rank before.
+  [[gnu::always_inline]] void put_through(rank_t rank, std::size_t offset, const void* from,
+                                          std::size_t bytes) {
+    if (rank != own_ && is_block(offset, from, bytes)) [[likely]] {
+      int count = static_cast<int>(bytes);
+      known_behind_calls known = *this;
+      MPI_Put(from, count, MPI_BYTE, static_cast<int>(rank), place(offset), count, MPI_BYTE, win_);
+      if (!FARSIDE_MUTANT(mpi_put_not_through)) known.complete(rank);
+    } else {
+      w_->put(rank, offset, from, bytes);
+      w_->flush(rank);
+    }
+  }
+
   [[gnu::always_inline]] void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     if (is_block(offset, to, bytes) && can_get_at_once(rank)) [[likely]]
       return get_at_once(rank, offset, to, bytes);
@@ -77,6 +91,7 @@ class quick_window {
     }
   }
   void flush() { w_->flush(); }
+  bool flush_is_a_fence() const { return always_flushes_; }
 
  private:
   /// What is needed behind a call of MPI: kept, where there are registers for it, or looked up
@@ -146,13 +161,13 @@ class quick_window {
   }
 
   /// window::complete() of one thread.
-  [[gnu::always_inline]] void complete(rank_t rank) {
+  [[gnu::always_inline]] void complete(rank_t rank) const {
     if (last(rank) != 0) w_->clean(rank);
     if (window::target& to = w_->targets_[rank]; to.under_way != 0) [[unlikely]]
       w_->settle(to);
     complete_clean(rank);
   }
-  [[gnu::always_inline]] void complete_clean(rank_t rank) {
+  [[gnu::always_inline]] void complete_clean(rank_t rank) const {
     if (w_->crowded_) [[unlikely]]
       w_->knock(rank);
     wait_in_mpi waiting;

@@ -72,9 +72,8 @@ auto engine<K, V, Hash, Probing>::update_plain(Access& in, table*& t, const plac
     return std::nullopt;
   entry fresh = e;
   std::copy_n(made.content.value(), entry::value_words, fresh.value());
-  in.write(at.index, wanted, fresh, false);
+  in.write_through(at.index, wanted, fresh, false);
   made.has_value = false;
-  in.complete();
   if (was_there)
     value_store::release(e.value());
   else
@@ -115,22 +114,46 @@ auto engine<K, V, Hash, Probing>::update_cell(Access& in, table*& t, const place
 /// One atomic; nothing if it did not count, as the cell was erased or moves.
 template <class K, class V, class Hash, class Probing>
 template <class Access>
-auto engine<K, V, Hash, Probing>::add_to(Access& in, table*& t, const place& p, word index, V step)
+FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::add_to(Access& in, table*& t, const place& p,
+                                                            word index, V step)
     -> std::optional<outcome> {
   auto amount = static_cast<word>(static_cast<std::int64_t>(step));
   word old = in.add_to_cell(index, amount);
   in.settle();
-  if (old & (cell::frozen | cell::absent) && !FARSIDE_MUTANT(map_frozen_cell_counts))
+  if (old & (cell::frozen | cell::absent) && !FARSIDE_MUTANT(map_frozen_cell_counts)) [[unlikely]]
     return std::nullopt;
-  if (cell::strained(old + amount)) [[unlikely]] {
-    word expected = old + amount;
-    in.change_cell(index, expected, expected | cell::widen);
-    if (in_a_hurry(c))
-      on_behalf_.strained = true;  // done already: who asked for it moves the table
-    else
-      move_table(p.member, *t, t->capacity);
-  }
+  if (cell::strained(old + amount)) [[unlikely]]
+    strain(in, *t, p, index, old + amount);
   return outcome{false, cell::decode<V>(old)};
+}
+
+/// A cell has come to hold more than it should.
+template <class K, class V, class Hash, class Probing>
+template <class Access>
+[[gnu::noinline]] void engine<K, V, Hash, Probing>::strain(Access& in, table& t, const place& p,
+                                                           word index, word value) {
+  word expected = value;
+  in.change_cell(index, expected, expected | cell::widen);
+  if (in_a_hurry(c))
+    on_behalf_.strained = true;  // done already: who asked for it moves the table
+  else
+    move_table(p.member, t, t.capacity);
+}
+
+/// The same to a cell whose place this rank knows; nothing if it knows none.
+template <class K, class V, class Hash, class Probing>
+template <class Update>
+FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::add_to_known(place p, handed<K> key,
+                                                                  const Update& with)
+    -> std::optional<outcome> {
+  auto* known = known_.find(p, tables.epoch, key);
+  if (known == nullptr || !cell::small_step(with.value)) return std::nullopt;
+  far_access<entry> in(c, *known->in);
+  table* from = known->in;
+  auto done = add_to(in, from, p, known->index, with.value);
+  if (!done) [[unlikely]]
+    known->forget();
+  return done;
 }
 
 template <class K, class V, class Hash, class Probing>

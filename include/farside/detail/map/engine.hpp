@@ -337,10 +337,14 @@ class engine : public shared_state {
   static constexpr bool is_plain = in_place && std::is_same_v<Probing, linear_probing>;
   static constexpr bool has_quick_ways = may_be_coherent && is_plain;
   static constexpr bool has_quick_gets = !always_coherent<transport> && is_plain;
-  /// Additions have a shorter way still, once they know the place.
+  /// Inserts, most of which find their home empty, and additions have shorter ways still.
   template <class Update>
   static constexpr bool changes_by_one_get =
       has_quick_gets && cells && Update::changes && !adds<Update>;
+  template <class Update>
+  static constexpr bool creates_by_one_swap = has_quick_gets && !Update::changes;
+  template <class Update>
+  static constexpr bool adds_by_one_atomic = has_quick_gets && cells && adds<Update>;
   struct spot;
   static bool create_quickly(word* at, word wanted, handed<K> key, handed<V> value);
   template <bool Quiet>
@@ -438,22 +442,24 @@ class engine : public shared_state {
   outcome update_by_one_get(const quick_tables& in, handed<K> key, handed<Update> with,
                             promise promised);
 
+  template <class Update>
+  outcome create_by_one_swap(const quick_tables& in, handed<K> key, handed<Update> with,
+                             promise promised);
+  template <class Update>
+  outcome add_by_one_atomic(const quick_tables& in, handed<K> key, handed<Update> with,
+                            promise promised);
+  template <class Update>
+  std::optional<outcome> add_to_known(place p, handed<K> key, const Update& with);
+
   template <class Update, class Window>
   [[gnu::noinline]] outcome update_slowly(handed<K> key, handed<Update> with, promise promised,
-                                          Window* have) {
+                                          Window* have, bool tried_home = false) {
     place p = place_of(key);
     table* t = have != nullptr ? have->in : &tables.of(p.member);
-    if constexpr (remembers && adds<Update>) {
-      if (auto* m = known_.find(p, tables.epoch, key);
-          m != nullptr && cell::small_step(with.value)) {
-        far_access<entry> in(c, *m->in);
-        table* from = m->in;
-        if (auto done = add_to(in, from, p, m->index, with.value)) return *std::move(done);
-        m->forget();
-      }
-    }
+    if constexpr (remembers && adds<Update>)
+      if (auto done = add_to_known<Update>(p, key, with)) return *std::move(done);
     image made;
-    made.tried_home = have != nullptr;
+    made.tried_home = tried_home || have != nullptr;
     while (true) {
       std::optional<outcome> done = reach(*t, promised, [&](auto in) {
         if constexpr (in.is_far)
@@ -622,6 +628,8 @@ class engine : public shared_state {
   template <class Access>
   std::optional<outcome> add_to(Access& in, table*& t, const place& p, word index, V step);
   template <class Access>
+  void strain(Access& in, table& t, const place& p, word index, word value);
+  template <class Access>
   std::optional<bool> erase_in(Access& in, table*& t, const place& p, const K& key);
 
   /// A key whose bytes wait to be freed.
@@ -651,9 +659,8 @@ class engine : public shared_state {
     head h(what, p.fingerprint, at.seen.version() + 1);
     bool won = at_home ? in.take_if_empty(at.index, h) : in.change(at.index, at.seen, h);
     if (!won) return false;
-    in.write(at.index, h, made.content, true);
+    in.write_through(at.index, h, made.content, true);
     made.has_key = made.has_value = false;
-    in.complete();
     return true;
   }
 

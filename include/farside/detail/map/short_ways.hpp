@@ -214,6 +214,38 @@ template <class Update>
   return update_slowly<Update>(key, with, promised, &seen);
 }
 
+/// A new entry in an empty home: one atomic, and one put.
+template <class K, class V, class Hash, class Probing>
+template <class Update>
+[[gnu::noinline]] auto engine<K, V, Hash, Probing>::create_by_one_swap(
+    const quick_tables& in, handed<K> key, handed<Update> with, promise promised) -> outcome {
+  const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
+  ptr<word> home =
+      ptr<word>::from_raw(in[p.member].far_buckets + p.narrow_home(in.by_gets) * sizeof(entry));
+  image made;
+  made.set_key(key);
+  const head taken(fill(made, with.initial()), p.fingerprint, 1);
+  if (compare_swap(home, word{0}, taken.raw()) != 0 && !FARSIDE_MUTANT(map_home_taken_by_force))
+    return update_slowly<Update>(key, with, promised, static_cast<prefetched<engine>*>(nullptr),
+                                 true);
+  far_access<entry>::write_through(home, taken, made.content, true);
+  count_taken(p.member, tables.of(p.member), 0);
+  return outcome{true};
+}
+
+/// To a cell whose place is known: one atomic.
+template <class K, class V, class Hash, class Probing>
+template <class Update>
+[[gnu::noinline]] auto engine<K, V, Hash, Probing>::add_by_one_atomic(const quick_tables& in,
+                                                                      handed<K> key,
+                                                                      handed<Update> with,
+                                                                      promise promised) -> outcome {
+  const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
+  if (auto done = add_to_known<Update>(p, key, with)) [[likely]]
+    return *std::move(done);
+  return update_slowly<Update>(key, with, promised, static_cast<prefetched<engine>*>(nullptr));
+}
+
 /// The same for a change: of a cell that is there, or of the first empty bucket, which it takes.
 /// False: nothing has been changed.
 ///

@@ -214,10 +214,14 @@ class far_access {
 
   /// Value, and if `fresh` key, of a head that this rank has just won.
   void write(word i, head h, Bucket from, bool fresh) {
-    from.mask(h, where(i));
-    from.seal = from.right_seal(h, where(i));
-    std::size_t n = words - 1 - (fresh ? 0 : Bucket::key_words);
-    put(table_.bucket_at(i, words) + 1, reinterpret_cast<const word*>(&from) + 1, n);
+    write(table_.bucket_at(i, words), h, from, fresh, false);
+  }
+  /// The same, complete on return.
+  void write_through(word i, head h, Bucket from, bool fresh) {
+    write_through(table_.bucket_at(i, words), h, from, fresh);
+  }
+  [[gnu::always_inline]] static void write_through(ptr<word> at, head h, Bucket& from, bool fresh) {
+    write(at, h, from, fresh, !FARSIDE_MUTANT(map_body_unflushed));
   }
   /// Completes what was written.
   void complete() {
@@ -243,6 +247,14 @@ class far_access {
   word where(word i) const { return table_.bucket_at(i, words).raw(); }
 
  private:
+  [[gnu::always_inline]] static void write(ptr<word> at, head h, Bucket& from, bool fresh,
+                                           bool through) {
+    from.mask(h, at.raw());
+    from.seal = from.right_seal(h, at.raw());
+    auto* body = reinterpret_cast<const word*>(&from) + 1;
+    std::size_t n = words - 1 - (fresh ? 0 : Bucket::key_words);
+    through ? put_through(at + 1, body, n) : put(at + 1, body, n);
+  }
   void fetch(word i) {
     word n = count_ == 0 ? window<Bucket> : std::min<word>(2 * count_, 512 / words);
     n = std::min(std::max<word>(n, 1), table_.capacity - i);
@@ -365,6 +377,10 @@ class direct_access {
       atomic(at[1]).store(h.version(), publish_order);
   }
   void complete() { note(c_, operation::flush, table_.rank(), 0, true); }
+  void write_through(word i, head h, Bucket& from, bool fresh) {
+    write(i, h, from, fresh);
+    complete();
+  }
   void settle() {}  // atomics and loads of heads are sequentially consistent
 
   bool change_cell(word i, word& expected, word desired) {
@@ -433,6 +449,7 @@ class local_access {
     auto* source = reinterpret_cast<const word*>(&from);
     for (std::size_t k = 1; k < n; ++k) store(base_[i * words + k], source[k]);
   }
+  void write_through(word i, head h, const Bucket& from, bool fresh) { write(i, h, from, fresh); }
   void complete() {}
   void settle() {}
   bool change_cell(word i, word& expected, word desired) {
