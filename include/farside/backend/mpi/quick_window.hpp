@@ -67,8 +67,13 @@ class quick_window {
       return fetch(rank, offset, value, mpi_op<Op>());
   }
   template <atomic_word T>
-  T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
-    return w_->compare_swap(rank, offset, expected, desired);
+  [[gnu::always_inline]] T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
+    T old;
+    w_->serve_before_own(rank);
+    MPI_Compare_and_swap(&desired, &expected, &old, word_type<T>(), static_cast<int>(rank),
+                         place(offset), win_);
+    complete(rank);
+    return old;
   }
   template <atomic_word T>
   T atomic_load(rank_t rank, std::size_t offset) {
