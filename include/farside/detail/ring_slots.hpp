@@ -175,7 +175,7 @@ class verified_slots {
     return true;
   }
 
-  /// One element, where it is not.
+  /// One element, where slots have seals.
   [[gnu::always_inline]] static void write_sealed(ring& in, std::uint64_t ticket,
                                                   const std::byte* form, bool complete) {
     std::uint64_t slot[words + 1];

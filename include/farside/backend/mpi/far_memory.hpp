@@ -103,7 +103,7 @@ class far_memory {
   }
 
   void flush(rank_t rank) { served_ ? messages_.flush(rank) : window_.flush(rank); }
-  /// After an atomic, which ends with MPI_Win_flush: that may order this CPU's loads or not.
+  /// After an atomic, which ends with MPI_Win_flush: that orders this CPU's loads, or may not.
   void settle(rank_t rank) {
     if (!quick_)
       flush(rank);

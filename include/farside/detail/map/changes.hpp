@@ -72,8 +72,8 @@ auto engine<K, V, Hash, Probing>::update_plain(Access& in, table*& t, const plac
     return std::nullopt;
   entry fresh = e;
   std::copy_n(made.content.value(), entry::value_words, fresh.value());
-  in.write_through(at.index, wanted, fresh, false);
   made.has_value = false;
+  in.write_through(at.index, wanted, fresh, false);
   if (was_there)
     value_store::release(e.value());
   else
@@ -140,7 +140,7 @@ template <class Access>
     move_table(p.member, t, t.capacity);
 }
 
-/// The same to a cell whose place this rank knows; nothing if it knows none.
+/// add_to() of a cell whose place this rank knows; nothing if it knows none, or it did not count.
 template <class K, class V, class Hash, class Probing>
 template <class Update>
 FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::add_to_known(place p, handed<K> key,

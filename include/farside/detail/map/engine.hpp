@@ -659,8 +659,8 @@ class engine : public shared_state {
     head h(what, p.fingerprint, at.seen.version() + 1);
     bool won = at_home ? in.take_if_empty(at.index, h) : in.change(at.index, at.seen, h);
     if (!won) return false;
-    in.write_through(at.index, h, made.content, true);
     made.has_key = made.has_value = false;
+    in.write_through(at.index, h, made.content, true);
     return true;
   }
 

@@ -246,8 +246,8 @@ template <class Update>
   return update_slowly<Update>(key, with, promised, static_cast<prefetched<engine>*>(nullptr));
 }
 
-/// The same for a change: of a cell that is there, or of the first empty bucket, which it takes.
-/// False: nothing has been changed.
+/// find_at_once() for a change: of a cell that is there, or of the first empty bucket, which it
+/// takes. False: nothing has been changed.
 ///
 /// Order. As in find_at_once() heads need none, and what takes effect is one atomic: on the value
 /// of a cell, or on the head of an empty bucket (claim_order says how that is in order).

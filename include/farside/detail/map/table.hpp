@@ -220,6 +220,7 @@ class far_access {
   void write_through(word i, head h, Bucket from, bool fresh) {
     write_through(table_.bucket_at(i, words), h, from, fresh);
   }
+  /// The same at `at`; `from` is masked afterwards.
   [[gnu::always_inline]] static void write_through(ptr<word> at, head h, Bucket& from, bool fresh) {
     write(at, h, from, fresh, !FARSIDE_MUTANT(map_body_unflushed));
   }
