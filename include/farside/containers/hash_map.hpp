@@ -295,17 +295,16 @@ class hash_map {
             [[likely]]
           return done;
     }
-    if constexpr (engine::template changes_by_one_get<Update>) {
-      if (const auto& tables = *quick_; tables.by_gets != 0 && !includes(with, promise::local))
-        return state_.unchecked()->template update_by_one_get<Update>(tables, key, by, with);
-    }
-    if constexpr (engine::template adds_by_one_atomic<Update>) {
-      if (const auto& tables = *quick_; tables.by_gets != 0 && !includes(with, promise::local))
-        return state_.unchecked()->template add_by_one_atomic<Update>(tables, key, by, with);
-    }
-    if constexpr (engine::template creates_by_one_swap<Update>) {
-      if (const auto& tables = *quick_; tables.by_gets != 0 && !includes(with, promise::local))
-        return state_.unchecked()->template create_by_one_swap<Update>(tables, key, by, with);
+    if constexpr (engine::has_quick_gets) {
+      if (const auto& tables = *quick_; tables.by_gets != 0 && !includes(with, promise::local)) {
+        engine& e = *state_.unchecked();
+        if constexpr (engine::template changes_by_one_get<Update>)
+          return e.template update_by_one_get<Update>(tables, key, by, with);
+        else if constexpr (engine::template adds_by_one_atomic<Update>)
+          return e.template add_by_one_atomic<Update>(tables, key, by, with);
+        else if constexpr (engine::template creates_by_one_swap<Update>)
+          return e.template create_by_one_swap<Update>(tables, key, by, with);
+      }
     }
     return update_otherwise<Update>(key, by, with);
   }

@@ -179,7 +179,8 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(const sought& wh
       results[i] = number(value);
       return true;
     };
-    if ((further && found_from(here.home + 3 * bucket_words)) || found_from(here.home)) continue;
+    if (further && found_from(here.home + 3 * bucket_words)) continue;
+    if (!(further && FARSIDE_MUTANT(map_home_not_looked_at)) && found_from(here.home)) continue;
     if (h == 0)
       results[i].reset();
     else
