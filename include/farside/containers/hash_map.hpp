@@ -289,9 +289,17 @@ class hash_map {
   FARSIDE_HOT auto update(const K& key, const Update& by, promise with) {
     if constexpr (engine::has_quick_ways) {
       typename engine::outcome done;
-      if (const auto& tables = *quick_; tables.changeable != 0) [[likely]]
-        if (engine::update_quickly(tables, {tables, tables.changeable, key}, key, by, done,
-                                   [this](rank_t of) { state_.unchecked()->count_away(of); }))
+      const auto& tables = *quick_;
+      auto quickly = [&]<bool Alone>() __attribute__((always_inline)) {
+        return engine::template update_quickly<Alone>(
+            tables, {tables, tables.changeable, key}, key, by, done,
+            [this](rank_t of) { state_.unchecked()->count_away(of); });
+      };
+      // One of the two ways: a promise that only a running program knows is not worth both. (Not
+      // const: a compiler would see to it too early, and know nothing.)
+      bool alone = __builtin_constant_p(with) && includes(with, promise::local);
+      if (tables.changeable != 0) [[likely]]
+        if (alone ? quickly.template operator()<true>() : quickly.template operator()<false>())
             [[likely]]
           return done;
     }

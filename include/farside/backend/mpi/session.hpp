@@ -125,21 +125,27 @@ inline void avoid_yields() {
 #endif
 }
 
-/// Value of a text parameter of the MPI library (Open MPI: an MCA parameter), wherever it was set:
-/// environment, command line or file. Empty if there is none.
-inline std::string library_setting(const char* name) {
-  std::string value;
+/// The bytes of a parameter of the MPI library (Open MPI: an MCA parameter), wherever it was set:
+/// environment, command line or file. All zero if there is none.
+inline std::vector<char> library_parameter(const char* name) {
+  std::vector<char> value(4096, '\0');
   int provided = 0, index = 0, count = 0;
   if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return value;
   MPI_T_cvar_handle handle;
   if (MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS &&
       MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count) == MPI_SUCCESS) {
-    std::vector<char> text(static_cast<std::size_t>(std::max(count, 0)) + 4096, '\0');
-    if (MPI_T_cvar_read(handle, text.data()) == MPI_SUCCESS) value = text.data();
+    value.resize(value.size() + static_cast<std::size_t>(std::max(count, 0)), '\0');
+    if (MPI_T_cvar_read(handle, value.data()) != MPI_SUCCESS) value.assign(value.size(), '\0');
     MPI_T_cvar_handle_free(&handle);
   }
   MPI_T_finalize();
   return value;
+}
+inline std::string library_setting(const char* name) { return library_parameter(name).data(); }
+inline unsigned library_number(const char* name) {
+  unsigned number;
+  std::memcpy(&number, library_parameter(name).data(), sizeof number);
+  return number;
 }
 
 /// For who ends without MPI_Finalize. The daemon of MPICH's mpiexec takes a connection that closes

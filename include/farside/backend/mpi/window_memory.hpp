@@ -60,11 +60,11 @@ inline void window::open(const session& mpi, const start_options& options) {
   single_ = !mpi.multiple_threads();
   strict_ = mpi.strict();
   several_nodes_ = !mpi.one_node();
-  // `osc sm` comes before all others but rdma, where it can be used, unless priorities are set.
+  // Within a node `osc sm` comes before all but rdma, unless somebody has raised another one above
+  // it: its priority is 100, and no parameter.
   flush_is_a_fence_ = FARSIDE_MPI_AVOIDS_OSC_RDMA && !several_nodes_ &&
                       allows_osc(library_setting("osc"), "sm") &&
-                      std::getenv("OMPI_MCA_osc_sm_priority") == nullptr &&
-                      std::getenv("OMPI_MCA_osc_ucx_priority") == nullptr;
+                      library_number("osc_ucx_priority") < 100;
   if (single_) {
     store_ = std::make_unique<char[]>(store_bytes);
     room_ = store_.get();

@@ -299,8 +299,8 @@ template <class Pair, class ToUpdate>
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto& [key, value] = batch[i];
     outcome done;
-    if (!update_quickly(in, where[i], key, to_update(value), done,
-                        [this](rank_t member) { count_away(member); })) [[unlikely]]
+    if (!update_quickly<false>(in, where[i], key, to_update(value), done,
+                               [this](rank_t member) { count_away(member); })) [[unlikely]]
       done.created = update(key, place_of(key), to_update(value), with).created;
     created += done.created;
   }

@@ -346,10 +346,11 @@ class engine : public shared_state {
   template <class Update>
   static constexpr bool adds_by_one_atomic = has_quick_gets && cells && adds<Update>;
   struct spot;
+  template <bool Alone>
   static bool create_quickly(word* at, word wanted, handed<K> key, handed<V> value);
   template <bool Quiet>
   static std::optional<V> find_quickly(const quick_tables& in, handed<K> key, bool& clear);
-  template <class Update, class Tell>
+  template <bool Alone, class Update, class Tell>
   static bool update_quickly(const quick_tables& in, const spot& where, handed<K> key,
                              const Update& with, outcome& done, Tell tell);
 
@@ -435,7 +436,7 @@ class engine : public shared_state {
   template <class Update>
   bool update_at_once(view t, place p, const K& key, const Update& with, outcome& done);
   bool create_at_once(word* at, place p, const K& key, handed<V> value);
-  template <class Update>
+  template <bool Alone, class Update>
   static bool change_at_once(word& value, word seen, const Update& with, outcome& done);
 
   template <class Update>
@@ -549,7 +550,7 @@ class engine : public shared_state {
   /// Empties this rank's own table; nobody else is there.
   void clear_own() {
     table& t = settled(members.rank());
-    release_bytes(t);
+    if constexpr (!in_place) release_bytes(t);
     std::vector<word> zeros(bucket_words * chunk);
     for (word i = 0; i < t.capacity; i += chunk)
       put(t.bucket_at(i, bucket_words), zeros.data(),
@@ -563,8 +564,7 @@ class engine : public shared_state {
   struct measured {
     std::uint64_t entries = 0, erased = 0, buckets = 0, probes = 0, most_probes = 0;
   };
-  /// What a table of this rank holds.
-  measured measure(table& t);
+  measured measure(table& t);  ///< what a table of this rank holds
 
   /// Frees the bytes of all entries in this rank's own tables; nobody else is there.
   void release_bytes(table& first);

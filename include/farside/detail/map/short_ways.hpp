@@ -277,7 +277,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_at_once(view t, plac
         for (std::size_t k = 0; k < key_store::words; ++k)
           held[k] = atomic(at[2 + entry::value_words + k]).load(relaxed);
         if (!cell::simple(seen)) return false;
-        if (*key_store::equals(held, key)) return change_at_once(at[2], seen, with, done);
+        if (*key_store::equals(held, key)) return change_at_once<false>(at[2], seen, with, done);
       }
     } else if (head(h).never_taken()) {
       return false;
@@ -314,9 +314,9 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_at_once(word* at, pl
   return true;
 }
 
-/// Of a cell that is there, and was seen to be `seen`.
+/// Of a cell that is there, and was seen to be `seen`. `Alone`: nobody else is there.
 template <class K, class V, class Hash, class Probing>
-template <class Update>
+template <bool Alone, class Update>
 FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::change_at_once(word& value, word seen,
                                                                     const Update& with,
                                                                     outcome& done) {
@@ -326,6 +326,11 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::change_at_once(word& value,
     if (!cell::small_step(with.value)) return false;
     auto amount = static_cast<word>(static_cast<std::int64_t>(with.value));
     if (!cell::simple(seen + amount)) return false;
+    if constexpr (Alone) {
+      poke(value, seen + amount);
+      done.old = cell::decode<V>(seen);
+      return true;
+    }
     word old = inline_fetch_add(value, amount);
     // An addition to a cell that moves, or was erased, does not count.
     if (old & (cell::frozen | cell::absent)) return false;
@@ -334,7 +339,10 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::change_at_once(word& value,
   } else {
     V old = cell::decode<V>(seen);
     V wanted = with.next(old);
-    if (!cell::fits(wanted) || !inline_compare_swap(value, seen, cell::encode(wanted)))
+    if (!cell::fits(wanted)) return false;
+    if constexpr (Alone)
+      poke(value, cell::encode(wanted));
+    else if (!inline_compare_swap(value, seen, cell::encode(wanted)))
       return false;
     if constexpr (Update::uses_old) done.old = old;
     return true;
