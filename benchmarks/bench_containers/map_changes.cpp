@@ -22,10 +22,10 @@ void inserts(suite& s, const char* where, std::size_t entries) {
   hash_map<word, word> map(all);
   own_table floor(all);
   const word first = word{rank()} << 40;
-  auto ours = [&](promise with) {
+  auto ours = [&]<promise With>() {
     return prepared{entries, [&map] { map.clear(); },
-                    [&map, first, with](std::size_t n) {
-                      for (word i = 0; i < n; ++i) map.insert(key_of(first + i), i, with);
+                    [&map, first](std::size_t n) {
+                      for (word i = 0; i < n; ++i) map.insert(key_of(first + i), i, With);
                     }};
   };
   auto plain = prepared{all, [&floor] { floor.clear(); },
@@ -43,8 +43,8 @@ void inserts(suite& s, const char* where, std::size_t entries) {
                          }
                        }};
   for (word i = 0; i < entries; ++i) map.insert(key_of(first + i), i);
-  s.compare(name(titles[0]), time_of_one(), ours(promise::everything), plain);
-  s.compare(name(titles[1]), time_of_one(), ours(promise::insert), plain);
+  s.compare(name(titles[0]), time_of_one(), ours.template operator()<promise::everything>(), plain);
+  s.compare(name(titles[1]), time_of_one(), ours.template operator()<promise::insert>(), plain);
   s.compare(name(titles[2]), time_of_one(), bulk, plain);
   if (coherent()) {
     shared_table table(all);

@@ -57,6 +57,86 @@ FAR_TEST(tables_beyond_caches) {
   CHECK_EQ(map.size(), keys);
 }
 
+struct two_words {
+  word a, b;
+  bool operator==(const two_words&) const = default;
+};
+
+/// Owners alone do all that can be done to their keys, which nobody else then may; after a barrier
+/// others see it, and go on from there. `make(key)` is a value, `bits(value)` a number of it.
+template <class V, class Make, class Bits>
+void own_parts(word entries, Make make, Bits bits) {
+  constexpr auto local = far::promise::local;
+  const word n = far::nprocs(), keys = 300 * n;
+  far::hash_map<word, V> map(entries);
+  auto larger = [bits](const V& a, const V& b) { return bits(a) < bits(b) ? b : a; };
+  auto each_own = [&](auto visit) {
+    for (word key = 0; key < keys; ++key)
+      if (map.owner(key) == far::rank()) visit(key);
+  };
+  each_own([&](word key) {
+    CHECK(map.insert(key, make(key), local));
+    CHECK(!map.insert(key, make(0), local));
+  });
+  far::barrier();
+  CHECK_EQ(map.size(), keys);
+  for (word key = 0; key < keys; ++key) CHECK(map.find(key) == make(key));
+  far::barrier();
+  each_own([&](word key) {
+    if (key % 5 == 1) CHECK(!map.insert_or_assign(key, make(key + 1), local));
+    if (key % 5 == 2) map.accumulate(key, make(key + 3), larger, local);
+    if (key % 5 == 3) map.modify(key, [&](V& value) { value = make(bits(value) % 1000); }, local);
+    if (key % 5 == 4) {
+      CHECK(map.erase(key, local));
+      CHECK(!map.find(key, local));
+      CHECK(map.insert(key, make(7), local));
+    }
+  });
+  far::barrier();
+  for (word key = 0; key < keys; ++key) {
+    V expected = key % 5 == 1   ? make(key + 1)
+                 : key % 5 == 2 ? larger(make(key), make(key + 3))
+                 : key % 5 == 3 ? make(bits(make(key)) % 1000)
+                 : key % 5 == 4 ? make(7)
+                                : make(key);
+    CHECK(map.find(key) == expected);
+  }
+  CHECK_EQ(map.size(), keys);
+  far::barrier();
+  for (word key = 0; key < keys; ++key) map.accumulate(key, make(keys + 3), larger);
+  far::barrier();
+  for (word key = 0; key < keys; ++key) CHECK(bits(*map.find(key)) >= bits(make(keys + 3)));
+  far::barrier();
+}
+
+FAR_TEST(own_parts_by_owners_alone) {
+  for (word entries : {word{0}, 9000 * word{far::nprocs()}}) {  // grows, or is beyond the caches
+    own_parts<word>(
+        entries, [](word key) { return value_of(key); }, [](word value) { return value; });
+    own_parts<long>(
+        entries, [](word key) { return 4 - static_cast<long>(key); },
+        [](long value) { return static_cast<word>(4 - value); });
+    own_parts<two_words>(
+        entries, [](word key) { return two_words{key, ~key}; },
+        [](const two_words& value) { return value.a; });
+  }
+}
+
+// As owners add, others have added before: nothing is lost between them.
+FAR_TEST(own_additions_go_on_from_others) {
+  const word n = far::nprocs(), keys = 50 * n, rounds = 4;
+  map_type map(keys);
+  for (word round = 0; round < rounds; ++round) {
+    for (word key = 0; key < keys; ++key) map.accumulate(key, 1);
+    far::barrier();
+    for (word key = 0; key < keys; ++key)
+      if (map.owner(key) == far::rank()) map.accumulate(key, 2, std::plus<>(), far::promise::local);
+    far::barrier();
+  }
+  for (word key = 0; key < keys; ++key) CHECK(map.find(key) == rounds * (n + 2));
+  far::barrier();
+}
+
 // As many at once as make whole groups of keys, or not; of both signs, and half of them absent.
 FAR_TEST(groups_of_every_length) {
   using number = std::int64_t;

@@ -77,6 +77,13 @@ FAR_TEST(broken_promises_are_told) {
     if (second_half()) map.erase(9, promise::erase);
     if (first_half()) map.accumulate(1, 1);
   }));
+  // Whatever else is promised with it, `local` says that nobody else is there.
+  int mine = 0;
+  while (map.owner(mine) != far::rank()) ++mine;
+  CHECK(somebody_is_told("accumulate", "find(8)", [&] {
+    if (first_half()) map.accumulate(mine, 1, {}, promise::everything | promise::local);
+    if (second_half()) map.find(8);
+  }));
   if (far::nprocs() > 1)  // not even its own kind: others may not do the same
     CHECK(somebody_is_told("ages", "insert_or_assign(3)", [&] {
       if (first_half()) map.insert_or_assign(3, 1, promise::insert);

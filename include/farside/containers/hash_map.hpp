@@ -260,7 +260,9 @@ class hash_map {
     engine& e = *state_;
     if constexpr (FARSIDE_CHECKED) {
       detail::silence::check();
-      e.promises.check(kind, name, with, [&] { return detail::describe(key); });
+      // Whatever else is promised with it, `local` says that nobody else is there.
+      e.promises.check(kind, name, includes(with, promise::local) ? promise::local : with,
+                       [&] { return detail::describe(key); });
       if (includes(with, promise::local) && e.place_of(key).member != e.members.rank())
         detail::raise(e.kind_name, " '", e.label, "': ", name, "(", detail::describe(key),
                       ") was promised to be local, but rank ", owner(key),
@@ -290,16 +292,16 @@ class hash_map {
     if constexpr (engine::has_quick_ways) {
       typename engine::outcome done;
       const auto& tables = *quick_;
-      auto quickly = [&]<bool Alone>() __attribute__((always_inline)) {
-        return engine::template update_quickly<Alone>(
+      auto quickly = [&]<bool Owned>() __attribute__((always_inline)) {
+        return engine::template update_quickly<Owned>(
             tables, {tables, tables.changeable, key}, key, by, done,
             [this](rank_t of) { state_.unchecked()->count_away(of); });
       };
-      // One of the two ways: a promise that only a running program knows is not worth both. (Not
-      // const: a compiler would see to it too early, and know nothing.)
-      bool alone = __builtin_constant_p(with) && includes(with, promise::local);
+      // One of the two ways: a promise that only a running program knows is not worth both, nor one
+      // that is behind a call. (Not const: a compiler would see to it too early, and know nothing.)
+      bool owned = __builtin_constant_p(with) && includes(with, promise::local);
       if (tables.changeable != 0) [[likely]]
-        if (alone ? quickly.template operator()<true>() : quickly.template operator()<false>())
+        if (owned ? quickly.template operator()<true>() : quickly.template operator()<false>())
             [[likely]]
           return done;
     }

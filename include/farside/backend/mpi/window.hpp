@@ -219,6 +219,7 @@ class window {
         MPI_Win_sync(win_);
         return true;
       }
+      if (flush_is_a_fence_ && i < spins) continue;  // nobody needs to be served
       progress();
       if (i >= spins) sched_yield();
     }
@@ -234,7 +235,7 @@ class window {
   /// A rank that polls a word of its own by atomics keeps others from changing it with Open MPI's
   /// `osc ucx` over a network, unless it serves them in between.
   void serve_before_own(rank_t rank) {
-    if (rank == rank_ && several_nodes_) [[unlikely]]
+    if (several_nodes_ && rank == rank_) [[unlikely]]  // whose it is nobody can predict
       progress();
   }
 
@@ -261,7 +262,7 @@ class window {
     return true;
   }
   void serve_now_and_then() {
-    if (flush_is_a_fence_) return;  // then nobody needs to be served
+    if (flush_is_a_fence_) return;  // then nobody needs to be served; who polls yields by itself
     constexpr unsigned seldom = 32;
     unsigned calls = own_calls_.load(std::memory_order_relaxed) + 1;  // a lost one does not matter
     own_calls_.store(calls, std::memory_order_relaxed);
@@ -326,7 +327,10 @@ class window {
   }
   /// A get that finds a 0 goes the shortest way. It never does of this rank's own memory, of which
   /// the last stamp is at least the first one, which no operation has.
-  void clean(rank_t rank) { last(rank).store(rank == rank_, std::memory_order_relaxed); }
+  static constexpr std::uint64_t clean_own = 1;
+  void clean(rank_t rank) {
+    last(rank).store(rank == rank_ ? clean_own : 0, std::memory_order_relaxed);
+  }
 
   [[gnu::always_inline]] bool dirty(rank_t rank) const {
     return last(rank).load(std::memory_order_relaxed) > flushed_;

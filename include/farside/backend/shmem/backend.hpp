@@ -201,7 +201,7 @@ class backend {
   /// A rank that polls a word of its own keeps others from changing it over a network, unless it
   /// serves them in between.
   void serve_before_own(rank_t rank) {
-    if (rank == rank_ && !one_machine_) [[unlikely]]
+    if (!one_machine_ && rank == rank_) [[unlikely]]  // whose it is nobody can predict
       progress();
   }
 

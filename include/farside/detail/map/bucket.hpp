@@ -2,7 +2,7 @@
 //
 //   | head | seal | value ... | key ... |      64-bit words
 //
-// The head is changed by compare-and-swap only:
+// The head is changed by compare-and-swap only, unless nobody else is there:
 //
 //   63 ......... 32  31 ........... 4    3       2        1 0
 //   version          fingerprint         moved   frozen   state: empty, plain, cell, erased

@@ -346,11 +346,11 @@ class engine : public shared_state {
   template <class Update>
   static constexpr bool adds_by_one_atomic = has_quick_gets && cells && adds<Update>;
   struct spot;
-  template <bool Alone>
+  template <bool Owned>
   static bool create_quickly(word* at, word wanted, handed<K> key, handed<V> value);
   template <bool Quiet>
   static std::optional<V> find_quickly(const quick_tables& in, handed<K> key, bool& clear);
-  template <bool Alone, class Update, class Tell>
+  template <bool Owned, class Update, class Tell>
   static bool update_quickly(const quick_tables& in, const spot& where, handed<K> key,
                              const Update& with, outcome& done, Tell tell);
 
@@ -436,7 +436,7 @@ class engine : public shared_state {
   template <class Update>
   bool update_at_once(view t, place p, const K& key, const Update& with, outcome& done);
   bool create_at_once(word* at, place p, const K& key, handed<V> value);
-  template <bool Alone, class Update>
+  template <bool Owned, class Update>
   static bool change_at_once(word& value, word seen, const Update& with, outcome& done);
 
   template <class Update>

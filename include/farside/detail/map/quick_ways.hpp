@@ -128,18 +128,18 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_quickly(const quick_ta
 }
 
 /// In an empty bucket, if the value fits what most have. False: it does not, or somebody else was
-/// faster. `Alone`: nobody else is there (promise::local), so that stores do.
+/// faster. `Owned`: by the owner while nobody else is there (promise::local), so that stores do.
 template <class K, class V, class Hash, class Probing>
-template <bool Alone>
+template <bool Owned>
 FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_quickly(word* at, word wanted,
                                                                     handed<K> key,
                                                                     handed<V> value) {
-  constexpr auto publishes = Alone ? std::memory_order_relaxed : publish_order;
+  constexpr auto publishes = Owned ? std::memory_order_relaxed : publish_order;
   std::uint64_t held[key_store::words];
   key_store::pack(key, held);
   const head taken(wanted | word{1} << 32);  // version 1
   auto take = [&]() __attribute__((always_inline)) {
-    if constexpr (Alone || FARSIDE_MUTANT(map_taken_by_a_store))
+    if constexpr (Owned || FARSIDE_MUTANT(map_taken_by_a_store))
       return poke(at[0], taken.raw()), true;
     else
       return direct_access<entry>::template take<true>(at, taken);
@@ -164,7 +164,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_quickly(word* at, wo
 /// The same as update_at_once(). `tell(member)` adds up how full a table is. False: nothing has
 /// been changed.
 template <class K, class V, class Hash, class Probing>
-template <bool Alone, class Update, class Tell>
+template <bool Owned, class Update, class Tell>
 FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_quickly(const quick_tables& in,
                                                                     const spot& where,
                                                                     handed<K> key,
@@ -179,7 +179,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_quickly(const quick_
   for (; h != 0 && !where.fits(h); h = peek((at += bucket_words)[0]))
     if (!where.is_another(h)) return false;
   if (h == 0) {
-    if (!create_quickly<Alone>(at, where.wanted, key, with.initial())) return false;
+    if (!create_quickly<Owned>(at, where.wanted, key, with.initial())) return false;
     done.created = true;
     if (static_cast<std::int64_t>(--mine.left) <= 0 && at != home) [[unlikely]]
       tell(static_cast<rank_t>(&mine - &in[0]));
@@ -192,7 +192,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_quickly(const quick_
     for (std::size_t k = 0; k < key_store::words; ++k)
       held[k] = peek(at[2 + entry::value_words + k]);
     if (cell::simple(seen) && *key_store::equals(held, key))
-      return change_at_once<Alone>(at[2], seen, with, done);
+      return change_at_once<Owned>(at[2], seen, with, done);
   }
   return false;
 }

@@ -314,9 +314,9 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_at_once(word* at, pl
   return true;
 }
 
-/// Of a cell that is there, and was seen to be `seen`. `Alone`: nobody else is there.
+/// Of a cell that is there, and was seen to be `seen`. `Owned`: see create_quickly().
 template <class K, class V, class Hash, class Probing>
-template <bool Alone, class Update>
+template <bool Owned, class Update>
 FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::change_at_once(word& value, word seen,
                                                                     const Update& with,
                                                                     outcome& done) {
@@ -326,7 +326,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::change_at_once(word& value,
     if (!cell::small_step(with.value)) return false;
     auto amount = static_cast<word>(static_cast<std::int64_t>(with.value));
     if (!cell::simple(seen + amount)) return false;
-    if constexpr (Alone) {
+    if constexpr (Owned) {
       poke(value, seen + amount);
       done.old = cell::decode<V>(seen);
       return true;
@@ -340,7 +340,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::change_at_once(word& value,
     V old = cell::decode<V>(seen);
     V wanted = with.next(old);
     if (!cell::fits(wanted)) return false;
-    if constexpr (Alone)
+    if constexpr (Owned)
       poke(value, cell::encode(wanted));
     else if (!inline_compare_swap(value, seen, cell::encode(wanted)))
       return false;
