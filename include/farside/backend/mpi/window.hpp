@@ -262,7 +262,7 @@ class window {
     return true;
   }
   void serve_now_and_then() {
-    if (flush_is_a_fence_) return;  // then nobody needs to be served; who polls yields by itself
+    if (flush_is_a_fence_) return;  // then nobody needs to be served
     constexpr unsigned seldom = 32;
     unsigned calls = own_calls_.load(std::memory_order_relaxed) + 1;  // a lost one does not matter
     own_calls_.store(calls, std::memory_order_relaxed);
