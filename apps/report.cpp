@@ -114,8 +114,10 @@ static bool serves(const job_state& job, std::size_t i) {
 static std::string name_of_rank(const job_state& job, std::size_t i) {
   std::uint32_t pid = pid_in(job, i);
   std::string host = job.remote.host_of(i);
+  std::string where = pid ? "pid " + std::to_string(pid) : "";
+  if (!host.empty()) where += (where.empty() ? "on " : " on ") + host;
   return (serves(job, i) ? "progress rank " : "rank ") + std::to_string(rank_in(job, i)) +
-         (pid ? " (pid " + std::to_string(pid) + (host.empty() ? ")" : " on " + host + ")") : "");
+         (where.empty() ? "" : " (" + where + ")");
 }
 
 /// A rank's own words, on one line.

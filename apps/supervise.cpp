@@ -237,6 +237,7 @@ void supervisor::start() {
 
 int supervisor::supervise() {
   start();
+  report();  // at once: a host that is lost soon is told of with the rank's process
   while (!try_reap()) {
     wait_for_news();
     take_signals();
