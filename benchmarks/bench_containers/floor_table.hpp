@@ -82,9 +82,10 @@ class own_table : public floor_table {
 };
 
 /// What sharing costs on this machine: the same buckets in one table of all ranks, where they share
-/// memory, and the least that lets them insert at once: a bucket is claimed by one
-/// compare-and-swap, then written, then shown. Lines that another core has written have to come
-/// from there, which is no matter of whose library it is.
+/// memory, and the least that lets them insert at once: a bucket that is seen to be empty is
+/// claimed by one compare-and-swap, then written, then shown. It neither grows nor erases, nor
+/// knows how many entries it has. Lines that another core has written have to come from there,
+/// which is no matter of whose library it is.
 class shared_table {
  public:
   explicit shared_table(std::size_t entries)
@@ -110,14 +111,15 @@ class shared_table {
     bucket* b = buckets_ + detail::reduce_hash(hash<word>()(key) << 20, capacity_);
     for (;; b = b + 1 == buckets_ + capacity_ ? buckets_ : b + 1) {
       std::atomic_ref<word> used(b->used);
-      word seen = 0;
-      if (used.compare_exchange_strong(seen, claimed, std::memory_order_acquire)) {
+      word seen = used.load(std::memory_order_relaxed);
+      if (seen == 0 && used.compare_exchange_strong(seen, claimed, std::memory_order_relaxed)) {
         b->value = value;
         b->key = key;
         used.store(shown, std::memory_order_release);
         return true;
       }
-      while (seen == claimed) seen = used.load(std::memory_order_acquire);
+      while (used.load(std::memory_order_acquire) == claimed) {
+      }
       if (b->key == key) return false;
     }
   }

@@ -128,7 +128,7 @@ std::size_t engine<K, V, Hash, Probing>::seek_widely(
     n &= ~std::size_t{3};
     word member[prefetched_together], home[prefetched_together];
     place_words(reinterpret_cast<const word*>(keys), n, member_count_, views.common_capacity,
-                bucket_words * 8, cells ? state::cell : state::plain, member, home, where.wanted);
+                bucket_words * 8, spot::fresh, member, home, where.wanted);
     for (std::size_t i = 0; i < n; ++i) {
       auto* table = reinterpret_cast<std::byte*>((*views.quick)[member[i]].buckets);
       where.fetch(i, reinterpret_cast<word*>(table + home[i]));
@@ -215,7 +215,7 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_bodies(sought& where, 
   if constexpr (!Quiet) acquire_fence();
   for (std::size_t i = 0; i < n; ++i) {
     const word h = copies[i].head, *body = copies[i].body;
-    if (h != 0 && static_cast<std::uint32_t>(h) == where.wanted[i] &&
+    if (h != 0 && static_cast<std::uint32_t>(h ^ where.wanted[i]) == 0 &&
         *key_store::equals(body + entry::value_words, keys[i]) &&
         (Quiet || peek(where.at[i][0]) == h)) {
       results[i] = value_store::unpack(body);

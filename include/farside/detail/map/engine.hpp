@@ -368,7 +368,7 @@ class engine : public shared_state {
       __builtin_prefetch(home + bucket_words);
     }
     word* at[prefetched_together];
-    word wanted[prefetched_together];  ///< what the lower half of the head shall be
+    word wanted[prefetched_together];  ///< see spot::wanted_of()
   };
   template <class ViewOf>
   void seek(const K* keys, std::size_t begin, std::size_t end, sought& where, ViewOf view_of) const;

@@ -26,10 +26,10 @@ struct engine<K, V, Hash, Probing>::spot {
   FARSIDE_HOT spot(word* at, word wants) : wanted(wants), home(at) {}
   spot() = default;
 
-  /// What the lower half of the head shall be.
-  FARSIDE_HOT static word wanted_of(place p) {
-    return p.fingerprint << 4 | static_cast<std::uint32_t>(cells ? state::cell : state::plain);
-  }
+  /// The head of a bucket that is taken for the key. Of one that is the key's already the lower
+  /// half is most likely the same.
+  FARSIDE_HOT static word wanted_of(place p) { return p.fingerprint << 4 | fresh.raw(); }
+  static constexpr head fresh{cells ? state::cell : state::plain, 0, 1};
 
   /// The home, or the bucket after it if that is another key's. The step is taken, or not, without
   /// a branch: nobody can tell beforehand.
@@ -137,7 +137,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_quickly(word* at, wo
   constexpr auto publishes = Owned ? std::memory_order_relaxed : publish_order;
   std::uint64_t held[key_store::words];
   key_store::pack(key, held);
-  const head taken(wanted | word{1} << 32);  // version 1
+  const head taken(wanted);
   auto take = [&]() __attribute__((always_inline)) {
     if constexpr (Owned || FARSIDE_MUTANT(map_taken_by_a_store))
       return poke(at[0], taken.raw()), true;
@@ -171,17 +171,24 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_quickly(const quick_
                                                                     const Update& with,
                                                                     outcome& done, Tell tell) {
   quick_tables::part& mine = *where.part;
-  word *const home = where.home, *at = home;
-  // Where the bucket has to come from memory, a guess that its home is empty is as good as any:
-  // wrong ones cost little beside it, and the next operation need not wait to begin.
-  if (Update::changes || in.changeable <= in_caches) at = where.first();
-  word h = peek(at[0]);
+  auto create = [&](word* at) __attribute__((always_inline)) {
+    if (!create_quickly<Owned>(at, where.wanted, key, with.initial())) return false;
+    done.created = true;
+    --mine.left;
+    return true;
+  };
+  word *at = where.home, h = peek(at[0]);
+  // Where keys are new, a guess that the home is empty is as good as any: if it is wrong, the next
+  // operation has begun all the same.
+  if constexpr (!Update::changes)
+    if (h == 0) [[likely]]
+      return create(at);
+  if (Update::changes || in.changeable <= in_caches) h = peek((at = where.first())[0]);
   for (; h != 0 && !where.fits(h); h = peek((at += bucket_words)[0]))
     if (!where.is_another(h)) return false;
   if (h == 0) {
-    if (!create_quickly<Owned>(at, where.wanted, key, with.initial())) return false;
-    done.created = true;
-    if (static_cast<std::int64_t>(--mine.left) <= 0 && at != home) [[unlikely]]
+    if (!create(at)) return false;
+    if (static_cast<std::int64_t>(mine.left) <= 0 && at != where.home) [[unlikely]]
       tell(static_cast<rank_t>(&mine - &in[0]));
     return true;
   }

@@ -46,12 +46,12 @@ FARSIDE_WIDE four_words mix_four(four_words x) {
 }
 
 /// Of `n` keys, a multiple of four: the member, where its home begins, in bytes, and the
-/// fingerprint as the lower half of a head of state `what`.
+/// head `fresh` with the key's fingerprint.
 [[gnu::target("avx2")]] inline void place_words(const word* keys, std::size_t n, rank_t members,
-                                                word capacity, std::size_t bucket_bytes, state what,
+                                                word capacity, std::size_t bucket_bytes, head fresh,
                                                 word* member, word* home, word* wanted) {
   const four_words many = four_times(members), buckets = four_times(capacity),
-                   bytes = four_times(bucket_bytes), in_state = four_times(static_cast<word>(what)),
+                   bytes = four_times(bucket_bytes), without_key = four_times(fresh.raw()),
                    half = four_times(0xffff'ffff);
   auto store = [](word* to, const four_words& from) { __builtin_memcpy(to, &from, sizeof from); };
   for (std::size_t i = 0; i < n; i += 4) {
@@ -60,7 +60,7 @@ FARSIDE_WIDE four_words mix_four(four_words x) {
     hashes = mix_four(hashes);
     store(member + i, product_of_halves(hashes >> 32, many) >> 32);
     store(home + i, product_of_halves(product_of_halves(hashes << 20 >> 32, buckets) >> 32, bytes));
-    store(wanted + i, (hashes << 4 & half) | in_state);
+    store(wanted + i, (hashes << 4 & half) | without_key);
   }
 }
 
