@@ -67,7 +67,20 @@ struct chained_gets {
   }
 };
 
-/// The same with fetch_add.
+/// The same beside a floor that keeps what follows from running ahead, as gets of ours do.
+struct chained_ordered_gets {
+  template <class By>
+  void operator()(By& by, view<By> where, std::size_t begin, std::size_t n) const {
+    word value = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      value = by.get(By::after(where[begin + i], value));
+      if constexpr (std::same_as<By, by_cpu>) std::atomic_thread_fence(std::memory_order_acquire);
+    }
+    keep(value);
+  }
+};
+
+/// As chained_gets, with fetch_add.
 struct chained_adds {
   template <class By>
   void operator()(By& by, view<By> where, std::size_t begin, std::size_t n) const {
@@ -127,12 +140,17 @@ class core_benchmark {
                                 ": nothing is measured ", f.name, "; raise FARSIDE_SEGMENT"));
         continue;
       }
+      if (std::string_view(f.name) == "in L1") {
+        if (suite_.wants("get 8B, self, in L1"))
+          suite_.say("-- in L1: bare instructions beside single ones, see benchmarks/README.md");
+        words(f, partners::self, far_memory);
+        continue;
+      }
       for (partners who : {partners::all, partners::pair, partners::self}) {
         if (nprocs() == 1 && who != partners::self) continue;
-        if (who != partners::self && std::string_view(f.name) == "in L1") continue;
         words(f, who, far_memory);
       }
-      if (std::string_view(f.name) != "in L1") blocks(f, far_memory);
+      blocks(f, far_memory);
     }
     contended();
     synchronisation();
@@ -153,6 +171,11 @@ class core_benchmark {
       for (std::size_t done = 0; done < words; done += zeros.size())
         put(mine + static_cast<std::ptrdiff_t>(done), zeros.data(), zeros.size());
       barrier();
+      // Each process finds the pages of the others once: no measurement's first slices do.
+      for (ptr<word> segment : ranks)
+        for (std::size_t at = 0; at < words; at += 4096 / sizeof(word))
+          get(segment + static_cast<std::ptrdiff_t>(at));
+      barrier();
     }
     ~memory() {
       barrier();
@@ -172,9 +195,9 @@ class core_benchmark {
   std::vector<footprint> footprints() const {
     caches here = caches_of_this_machine();
     if constexpr (std::same_as<Floor, by_cpu>)
-      return {{"in L1", here.first / 4 * nprocs()},
-              {"in cache", here.last / 8},
-              {"beyond cache", 4 * here.last}};
+      return {{"in cache", here.last / 8},
+              {"beyond cache", 4 * here.last},
+              {"in L1", here.first / 4 * nprocs()}};
     else
       return {{"in cache", here.last / 8}};
   }
@@ -204,6 +227,8 @@ class core_benchmark {
     };
     const word zero = opaque(word{0});
     compare(name("get 8B"), time_of_one(), places, chained_gets());
+    if (std::string_view(f.name) == "in L1")
+      compare(name("get 8B beside ordered load"), time_of_one(), places, chained_ordered_gets());
     compare(name("put 8B"), time_of_one(), places,
             independent([zero](auto& by, auto place)
                             __attribute__((always_inline)) { by.put(place, zero); }));

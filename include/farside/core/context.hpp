@@ -133,9 +133,9 @@ inline constinit thread_local context* current = nullptr;
 
 /// A back end whose operations need, in all jobs or some, no more than a small value, which each
 /// thread then keeps at hand: put, get, atomics and flush go to it instead of the back end. It is
-/// null in jobs that have none. `far_view` is the same for jobs in which operations may have to
-/// wait for others. A back end that has jobs with neither, and cares for their speed, says so: then
-/// it is reached by `plain`.
+/// null in jobs that have none, and `in_registers` is a copy to work on. `far_view` is the same for
+/// jobs in which operations may have to wait for others. A back end that has jobs with neither, and
+/// cares for their speed, says so: then it is reached by `plain`.
 template <class B>
 concept has_view = requires(const B& link) {
   { link.quick_view() } -> std::same_as<typename B::view>;
@@ -374,8 +374,8 @@ template <class Work>
 [[gnu::always_inline]] inline auto access(operation kind, rank_t target, std::size_t bytes,
                                           Work work) {
   if constexpr (has_view<transport> && !FARSIDE_CHECKED) {
-    if (quick.view) [[likely]]
-      return work(quick.view);
+    if (auto view = quick.view.in_registers()) [[likely]]
+      return work(view);
   }
   if constexpr (has_far_view<transport> && !FARSIDE_CHECKED) {
     if (quick.far_view) [[likely]] {

@@ -331,7 +331,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::change_at_once(word& value,
       done.old = cell::decode<V>(seen);
       return true;
     }
-    word old = inline_fetch_add(value, amount);
+    word old = cpu_fetch<atomic_op::add>(value, amount);
     // An addition to a cell that moves, or was erased, does not count.
     if (old & (cell::frozen | cell::absent)) return false;
     done.old = cell::decode<V>(old);
@@ -342,7 +342,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::change_at_once(word& value,
     if (!cell::fits(wanted)) return false;
     if constexpr (Owned)
       poke(value, cell::encode(wanted));
-    else if (!inline_compare_swap(value, seen, cell::encode(wanted)))
+    else if (!cpu_compare_swap(value, seen, cell::encode(wanted)))
       return false;
     if constexpr (Update::uses_old) done.old = old;
     return true;
