@@ -150,6 +150,7 @@ concept has_plain_jobs = !has_view<B> || B::has_plain_jobs;
 /// What has_view and has_far_view stand for, or nothing.
 struct no_view {
   constexpr explicit operator bool() const { return false; }
+  constexpr no_view in_registers() const { return {}; }
 };
 template <class B>
 struct view_of : std::type_identity<no_view> {};

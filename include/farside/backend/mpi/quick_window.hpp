@@ -34,7 +34,6 @@ class quick_window {
         win_(of.win_),
         start_(of.start_),
         lasts_(of.lasts_.get()),
-        own_memory_(of.base_),
         own_(of.rank_),
         always_flushes_(of.flush_is_a_fence_) {}
   explicit operator bool() const { return w_ != nullptr; }
@@ -67,10 +66,6 @@ class quick_window {
   [[gnu::always_inline]] void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     if (is_block(offset, to, bytes) && can_get_at_once(rank)) [[likely]]
       return get_at_once(rank, offset, to, bytes);
-    if (rank == own_ && bytes == 8 && is_aligned(offset) && always_flushes_) {  // as window::get()
-      racy_copy<true>(to, own_memory_ + offset, offset, 8);
-      return acquire_fence();
-    }
     w_->get(rank, offset, to, bytes);
   }
 
@@ -157,7 +152,7 @@ class quick_window {
     if (!FARSIDE_MUTANT(mpi_source_left_early)) MPI_Win_flush_local(to, win_);
   }
 
-  /// Nothing to that rank is under way that has to come first, and it is another one.
+  /// Nothing to that rank is under way that has to come first; see window::clean().
   [[gnu::always_inline]] bool can_get_at_once(rank_t rank) const {
     return !window::use_request_forms &&
            (last(rank) == 0 || FARSIDE_MUTANT(mpi_get_before_own_puts));
@@ -211,7 +206,6 @@ class quick_window {
   MPI_Win win_{};
   MPI_Aint start_ = 0;
   std::uint64_t* lasts_ = nullptr;
-  char* own_memory_ = nullptr;
   rank_t own_ = 0;
   /// Even if there is nothing to flush: a fence of the CPU is what that has to be, too.
   bool always_flushes_ = false;

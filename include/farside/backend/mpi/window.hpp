@@ -100,11 +100,12 @@ class window {
     }
     if (out_of_phase(to, offset, bytes)) [[unlikely]] {
       get_by_copies(rank, offset, to, bytes);
-    } else if constexpr (use_request_forms) {
+    } else if (use_request_forms && (bytes < long_get || several_nodes_ || crowded_)) {
       mpi_backend::complete(async_get(rank, offset, to, bytes));
     } else {
       bool nothing_else = plain_ && all_settled();
       start_get(rank, offset, to, bytes);
+      wait_in_mpi waiting;
       nothing_else ? void(MPI_Win_flush_local(static_cast<int>(rank), win_)) : complete_local(rank);
     }
   }
@@ -116,6 +117,9 @@ class window {
   static constexpr std::size_t longest = std::size_t{1} << 30;
   /// So many are copied by a put of any kind, if there is one thread.
   static constexpr std::size_t small = 256;
+  /// From so many on MPICH's flushes are no slower than its requests, and soon faster: 9.1 instead
+  /// of 8.2 GB/s for 256 KiB. (For 4 KiB its requests reach 1.4 times what flushes do.)
+  static constexpr std::size_t long_get = std::size_t{64} << 10;
 
   pending async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
   pending async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
@@ -325,11 +329,14 @@ class window {
   std::atomic_ref<std::uint64_t> last(rank_t rank) const {
     return std::atomic_ref<std::uint64_t>(lasts_[rank]);
   }
-  /// A get that finds a 0 goes the shortest way. It never does of this rank's own memory, of which
-  /// the last stamp is at least the first one, which no operation has.
+  /// A get that finds a 0 goes the shortest way, by MPI. It never does of this rank's own memory,
+  /// of which the last stamp is at least the first one, which no operation has; except where MPI
+  /// has no more to do than a load (24 ns instead of 33, which a branch takes that nobody can
+  /// predict).
   static constexpr std::uint64_t clean_own = 1;
   void clean(rank_t rank) {
-    last(rank).store(rank == rank_ ? clean_own : 0, std::memory_order_relaxed);
+    bool shortest = rank != rank_ || flush_is_a_fence_;
+    last(rank).store(shortest ? 0 : clean_own, std::memory_order_relaxed);
   }
 
   [[gnu::always_inline]] bool dirty(rank_t rank) const {
