@@ -58,6 +58,23 @@ void inserts(suite& s, const char* where, std::size_t entries) {
   barrier();
 }
 
+/// Does something to one key after another. What its loop needs it has in variables of its own, see
+/// maps.cpp.
+template <class Visit>
+auto in_turn(const std::vector<word>& keys, Visit visit) {
+  return [&keys, visit, from = std::size_t{0}](std::size_t n) mutable {
+    const word* all = keys.data();
+    const std::size_t count = keys.size();
+    std::size_t at = from;
+    Visit one = visit;
+    while (n-- > 0) {
+      one(all[at]);
+      if (++at == count) at = 0;
+    }
+    from = at;
+  };
+}
+
 /// Keys that are there, of all ranks.
 void updates(suite& s, const char* where, std::size_t entries) {
   auto name = [&](const char* what) { return detail::text("hash_map ", what, ", ", where); };
@@ -73,14 +90,7 @@ void updates(suite& s, const char* where, std::size_t entries) {
   }
   for (word i = 0; i < entries * nprocs(); ++i) floor.insert(key_of(i), 1);
   barrier();
-  auto each = [&keys](auto change) {
-    return [&keys, change, at = std::size_t{0}](std::size_t n) mutable {
-      while (n-- > 0) {
-        change(keys[at]);
-        if (++at == keys.size()) at = 0;
-      }
-    };
-  };
+  auto each = [&keys](auto change) { return in_turn(keys, change); };
   auto add = each([&](word key) { floor.add(key, 1); });
   s.compare(name(titles[0]), time_of_one(), each([&](word key) { map.accumulate(key, 1); }), add);
   std::vector<std::pair<word, word>> some(512);
@@ -126,14 +136,7 @@ void local(suite& s, std::size_t entries) {
   for (word i = 0; keys.size() < entries; ++i)
     if (map.owner(key_of(i)) == rank()) keys.push_back(key_of(i));
   for (word key : keys) floor.insert(key, 1), map.insert(key, 1, promise::local);
-  auto each = [&keys](auto visit) {
-    return [&keys, visit, at = std::size_t{0}](std::size_t n) mutable {
-      while (n-- > 0) {
-        visit(keys[at]);
-        if (++at == keys.size()) at = 0;
-      }
-    };
-  };
+  auto each = [&keys](auto visit) { return in_turn(keys, visit); };
   s.compare(titles[0], time_of_one(), each([&](word key) { keep(*map.find(key, promise::local)); }),
             each([&](word key) { keep(*floor.find(key)); }));
   s.compare(titles[2], time_of_one(),

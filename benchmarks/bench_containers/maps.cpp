@@ -1,10 +1,9 @@
 // hash_map: finding. All ranks look for keys of all ranks in one map, or in 16 of them; the floor
-// is one table with the same entries that all of them read.
+// is as many tables with the same entries that all of them read.
 #include "floor_table.hpp"
 #include "rows.hpp"
 
 #include <array>
-#include <memory>
 #include <numeric>
 
 #if defined(FARSIDE_BENCH_ABSL)
@@ -29,17 +28,16 @@ class filled {
  public:
   filled(std::size_t entries, std::size_t maps) : n(entries), all(n * nprocs()) {
     for (std::size_t m = 0; m < maps; ++m) this->maps.emplace_back(all / maps);
-    ptr<word> memory = nullptr;
-    bool one_table = coherent();
-    std::size_t bytes = floor_table::bytes_for(all);
-    if (!one_table || rank() == 0) memory = alloc<word>(bytes / sizeof(word));
-    if (one_table) memory = broadcast(memory, 0);
-    memory_ = memory;
-    floor = std::make_unique<floor_table>(memory.local(), all);
+    const bool shared = coherent();
+    const std::size_t words = floor_table::bytes_for(all / maps) / sizeof(word);
+    if (!shared || rank() == 0) memory_ = alloc<word>(maps * words);
+    if (shared) memory_ = broadcast(memory_, 0);
+    for (std::size_t m = 0; m < maps; ++m)
+      floors.emplace_back(memory_.local() + m * words, all / maps);
     std::vector<word> next = one_cycle(all);
-    if (!one_table || rank() == 0) {
-      floor->clear();
-      for (word i = 0; i < all; ++i) floor->insert(key_of(i), next[i]);
+    if (!shared || rank() == 0) {
+      for (floor_table& floor : floors) floor.clear();
+      for (word i = 0; i < all; ++i) floors[i % maps].insert(key_of(i), next[i]);
     }
     for (word i = rank() * n; i < (rank() + 1) * n; ++i)
       this->maps[i % maps].insert(key_of(i), next[i]);
@@ -56,40 +54,56 @@ class filled {
   std::size_t n, all;
   std::vector<word> keys;
   std::vector<hash_map<word, word>> maps;
-  std::unique_ptr<floor_table> floor;
+  std::vector<floor_table> floors;
   word first;
 
  private:
   ptr<word> memory_ = nullptr;
 };
 
+// Loops have what they need in variables of their own: an operation with an order makes a compiler
+// load anew what others might have changed, and a plain one does not.
+
 /// Each key is found in the value of the last one.
 template <class Find>
 auto chain(const filled& t, Find find) {
-  return [&t, find, at = t.first](std::size_t n) mutable {
-    while (n-- > 0) at = find(t.keys[at]);
+  return [&t, find, from = t.first](std::size_t n) mutable {
+    const word* keys = t.keys.data();
+    word at = from;
+    Find one = find;
+    while (n-- > 0) at = one(keys[at]);
+    from = at;
     keep(at);
   };
 }
 
-/// Keys in an order that depends on nothing.
+/// Keys in an order that depends on nothing. `find(key, i)` if it wants to know which key it is.
 template <class Find>
 auto independent(const filled& t, Find find) {
-  return [&t, find, at = t.first](std::size_t n) mutable {
-    word sum = 0;
+  return [&t, find, from = t.first](std::size_t n) mutable {
+    const word* keys = t.keys.data();
+    const std::size_t all = t.all;
+    word at = from, sum = 0;
+    Find one = find;
     while (n-- > 0) {
-      sum += find(t.keys[at]);
-      if (++at == t.all) at = 0;
+      if constexpr (requires { one(keys[at], at); })
+        sum += one(keys[at], at);
+      else
+        sum += one(keys[at]);
+      if (++at == all) at = 0;
     }
+    from = at;
     keep(sum);
   };
 }
 
 template <class Find>
 auto missing(Find find) {
-  return [find, at = word{1} << 40](std::size_t n) mutable {
-    word sum = 0;
-    while (n-- > 0) sum += find(key_of(at++));
+  return [find, from = word{1} << 40](std::size_t n) mutable {
+    word at = from, sum = 0;
+    Find one = find;
+    while (n-- > 0) sum += one(key_of(at++));
+    from = at;
     keep(sum);
   };
 }
@@ -121,7 +135,7 @@ void finds(suite& s, const char* where, std::size_t entries) {
   if (std::ranges::none_of(titles, [&](const char* t) { return s.wants(name(t)); })) return;
   filled t(entries, 1);
   hash_map<word, word>& map = t.maps[0];
-  auto floor = [&t](word key) { return *t.floor->find(key); };
+  auto floor = [&table = t.floors[0]](word key) { return *table.find(key); };
   auto find = [&map](word key) __attribute__((always_inline)) { return *map.find(key); };
   auto promised = [&map](word key)
                       __attribute__((always_inline)) { return *map.find(key, promise::find); };
@@ -146,7 +160,8 @@ void finds(suite& s, const char* where, std::size_t entries) {
   };
   s.compare(name(titles[4]), time_of_one(), bulk(promise::everything), independent(t, floor));
   s.compare(name(titles[5]), time_of_one(), bulk(promise::find), independent(t, floor));
-  auto floor_missing = missing([&t](word key) { return word{t.floor->find(key) != nullptr}; });
+  auto floor_missing =
+      missing([&table = t.floors[0]](word key) { return word{table.find(key) != nullptr}; });
   s.compare(name(titles[6]), time_of_one(),
             missing([&map](word key) { return word{map.contains(key)}; }), floor_missing);
   s.compare(name(titles[7]), time_of_one(), missing_together(map), floor_missing);
@@ -156,14 +171,13 @@ void many_maps(suite& s, std::size_t entries) {
   constexpr std::size_t count = 16;
   if (!s.wants("hash_map find, 16 maps")) return;
   filled t(entries, count);
-  s.compare("hash_map find, 16 maps, independent", time_of_one(),
-            independent(t,
-                        [&t, at = std::size_t(t.first)](word key) mutable {
-                          word value = *t.maps[at % count].find(key);
-                          if (++at == t.all) at = 0;
-                          return value;
-                        }),
-            independent(t, [&t](word key) { return *t.floor->find(key); }));
+  auto find = [maps = t.maps.data()](word key, std::size_t i)
+                  __attribute__((always_inline)) { return *maps[i % count].find(key); };
+  auto floor = [tables = t.floors.data()](word key, std::size_t i) {
+    return *tables[i % count].find(key);
+  };
+  s.compare("hash_map find, 16 maps, independent", time_of_one(), independent(t, find),
+            independent(t, floor));
 }
 
 #if defined(FARSIDE_BENCH_ABSL)

@@ -122,7 +122,10 @@ template <atomic_word T>
     return done;
   }
 #endif
-  return std::atomic_ref<T>(word).compare_exchange_strong(expected, desired, atomics_order);
+  T seen = expected;  // so that `expected` may stay in a register
+  bool done = std::atomic_ref<T>(word).compare_exchange_strong(seen, desired, atomics_order);
+  expected = seen;
+  return done;
 }
 
 /// Whether inline_claim<true>() works on this CPU.

@@ -145,6 +145,13 @@ struct cell {
   static constexpr bool simple(word w) { return unlike_simple(w) == 0; }
   /// Zero if it is so.
   static constexpr word unlike_simple(word w) { return (w - static_cast<word>(limit)) >> 60; }
+  /// The same of `w - bias`, with which finds end: zero if that is the value. What is left over is
+  /// rare, and found another way: unsigned values that additions have made less than zero.
+  template <class V>
+  static constexpr word unlike_value(word number) {
+    if constexpr (std::is_unsigned_v<V>) return number >> limit_bits;
+    return (number + static_cast<word>(limit)) >> 60;
+  }
   /// Whether the value has left what a cell holds: the next table shall hold it plain.
   static constexpr bool strained(word w) {
     auto value = static_cast<std::int64_t>((w & low) - bias);

@@ -117,25 +117,35 @@ template <class ViewOf>
   }
 }
 
-/// As many of the first as it can, on CPUs that can.
+/// As many of the first as it can, on CPUs that can (wide_places.hpp).
 template <class K, class V, class Hash, class Probing>
-std::size_t engine<K, V, Hash, Probing>::seek_widely(
+[[gnu::noinline]] std::size_t engine<K, V, Hash, Probing>::seek_widely(
     [[maybe_unused]] const directory::several& views, [[maybe_unused]] const K* keys,
     [[maybe_unused]] std::size_t n, [[maybe_unused]] sought& where) const {
-#if defined(__x86_64__)
   if constexpr (mixes_words) {
-    if (n < 4 || !has_wide_words()) return 0;
     n &= ~std::size_t{3};
+    [[maybe_unused]] const auto* words = reinterpret_cast<const word*>(keys);
+    [[maybe_unused]] auto fetch = [&where, parts = views.quick](std::size_t i, word member,
+                                                                word home) {
+      auto* table = reinterpret_cast<std::byte*>((*parts)[member].buckets);
+      where.fetch(i, reinterpret_cast<word*>(table + home));
+    };
+#if defined(__x86_64__)
+    if (n == 0 || !has_wide_words()) return 0;
     word member[prefetched_together], home[prefetched_together];
-    place_words(reinterpret_cast<const word*>(keys), n, member_count_, views.common_capacity,
-                bucket_words * 8, spot::fresh, member, home, where.wanted);
-    for (std::size_t i = 0; i < n; ++i) {
-      auto* table = reinterpret_cast<std::byte*>((*views.quick)[member[i]].buckets);
-      where.fetch(i, reinterpret_cast<word*>(table + home[i]));
-    }
+    place_words(words, n, member_count_, views.common_capacity, bucket_words * 8, spot::fresh,
+                member, home, where.wanted);
+    for (std::size_t i = 0; i < n; ++i) fetch(i, member[i], home[i]);
     return n;
-  }
+#elif defined(__aarch64__)
+    place_words<bucket_words * 8>(words, n, member_count_, views.common_capacity, spot::fresh,
+                                  [&](std::size_t i, word member, word home, word wanted) {
+                                    fetch(i, member, home);
+                                    where.wanted[i] = wanted;
+                                  });
+    return n;
 #endif
+  }
   return 0;
 }
 
@@ -152,15 +162,15 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(const sought& wh
     for (std::size_t k = 0; k < key_store::words; ++k)
       held[k] = peek(at[2 + entry::value_words + k]);
   };
-  auto number = [](word value) { return std::optional<V>(static_cast<V>(value - cell::bias)); };
   std::size_t left[prefetched_together], others = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const spot here(where.at[i], where.wanted[i]);
     word *at = here.likely(), h = peek(at[0]), value, held[key_store::words];
     load(at, value, held);
-    results[i] = number(value);
+    value -= cell::bias;
+    results[i] = std::optional<V>(static_cast<V>(value));
     // Is it that one, or left over? As numbers, which need no branches.
-    word unlike = static_cast<std::uint32_t>(h ^ here.wanted) | cell::unlike_simple(value);
+    word unlike = static_cast<std::uint32_t>(h ^ here.wanted) | cell::unlike_value<V>(value);
     left[others] = i;
     others += (unlike != 0) | !*key_store::equals(held, keys[i]);
   }
@@ -176,7 +186,7 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(const sought& wh
       for (h = peek(at[0]); here.is_another(h);) h = peek((at += bucket_words)[0]);
       load(at, value, held);
       if (!here.fits(h) || !cell::simple(value) || !*key_store::equals(held, keys[i])) return false;
-      results[i] = number(value);
+      results[i] = static_cast<V>(value - cell::bias);
       return true;
     };
     if (further && found_from(here.home + 3 * bucket_words)) continue;

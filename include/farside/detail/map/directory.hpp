@@ -63,7 +63,7 @@ class quick_tables {
     return owner(made);
   }
 
-  FARSIDE_HOT part& operator[](rank_t member) const {
+  FARSIDE_HOT part& operator[](word member) const {
     auto* from = reinterpret_cast<std::byte*>(const_cast<quick_tables*>(this));
     from += member * sizeof(part);
     asm("" : "+r"(from));  // the rest of the way is part of the instruction that loads

@@ -113,8 +113,9 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_quickly(const quick_ta
     word value = atomic(at[2]).load(settles), held[key_store::words];
     for (std::size_t k = 0; k < key_store::words; ++k)
       held[k] = peek(at[2 + entry::value_words + k]);
-    if (cell::simple(value) && *key_store::equals(held, key)) [[likely]]
-      return static_cast<V>(value - cell::bias);
+    value -= cell::bias;
+    if (cell::unlike_value<V>(value) == 0 && *key_store::equals(held, key)) [[likely]]
+      return static_cast<V>(value);
   } else {
     word seal = atomic(at[1]).load(settles), body[bucket_words - 2];
     for (std::size_t k = 0; k + 2 < bucket_words; ++k) body[k] = peek(at[2 + k]);
@@ -177,11 +178,11 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_quickly(const quick_
     --mine.left;
     return true;
   };
-  word *at = where.home, h = peek(at[0]);
+  word *at = where.home, h;
   // Where keys are new, a guess that the home is empty is as good as any: if it is wrong, the next
   // operation has begun all the same.
   if constexpr (!Update::changes)
-    if (h == 0) [[likely]]
+    if ((h = peek(at[0])) == 0) [[likely]]
       return create(at);
   if (Update::changes || in.changeable <= in_caches) h = peek((at = where.first())[0]);
   for (; h != 0 && !where.fits(h); h = peek((at += bucket_words)[0]))

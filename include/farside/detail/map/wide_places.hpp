@@ -1,5 +1,10 @@
-// Where many keys belong: four at a time on x86-64, if the CPU has AVX2 (it is asked when the
-// program runs). What comes out is what `place` says of each; only words that far::hash mixes.
+// Where many keys belong, four at a time. What comes out is what `place` says of each; only words
+// that far::hash mixes.
+//
+//   x86-64   by AVX2, if the CPU has it (it is asked when the program runs)
+//   arm64    step by step: it takes 25 cycles from a key to its home, and a CPU does not look far
+//            enough ahead to have enough keys under way that come one after another. Four side by
+//            side took 1.8 ns each instead of 2.4, on a Neoverse V1.
 #pragma once
 
 #include <farside/detail/map/bucket.hpp>
@@ -65,6 +70,50 @@ FARSIDE_WIDE four_words mix_four(four_words x) {
 }
 
 #undef FARSIDE_WIDE
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map
+
+#elif defined(__aarch64__)
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+/// Four words, in registers.
+struct side_by_side {
+  word a, b, c, d;
+
+  /// Does `step` to each of them, and nothing of the next step before.
+  template <class Step>
+  FARSIDE_HOT side_by_side& then(Step step) {
+    step(a), step(b), step(c), step(d);
+    asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+    return *this;
+  }
+};
+
+/// Calls `found(i, member, home, wanted)` for `n` keys, a multiple of four: the member, where its
+/// home begins, in bytes, and the head `fresh` with the key's fingerprint.
+template <std::size_t BucketBytes, class Found>
+FARSIDE_HOT inline void place_words(const word* keys, std::size_t n, word members, word capacity,
+                                    head fresh, Found found) {
+  for (std::size_t i = 0; i < n; i += 4) {
+    side_by_side hash{keys[i], keys[i + 1], keys[i + 2], keys[i + 3]};
+    // detail::mix
+    hash.then([](word& x) { x += 0x9e37'79b9'7f4a'7c15; })
+        .then([](word& x) { x ^= x >> 30; })
+        .then([](word& x) { x *= 0xbf58'476d'1ce4'e5b9; })
+        .then([](word& x) { x ^= x >> 27; })
+        .then([](word& x) { x *= 0x94d0'49bb'1331'11eb; })
+        .then([](word& x) { x ^= x >> 31; });
+    side_by_side member = hash, home = hash;
+    member.then([&](word& x) { x = reduce_hash(x, members); });
+    home.then([&](word& x) { x = reduce_hash(x << 20, capacity); });
+    auto wanted = [&](word x) { return word{static_cast<std::uint32_t>(x << 4)} | fresh.raw(); };
+    found(i, member.a, home.a * BucketBytes, wanted(hash.a));
+    found(i + 1, member.b, home.b * BucketBytes, wanted(hash.b));
+    found(i + 2, member.c, home.c * BucketBytes, wanted(hash.c));
+    found(i + 3, member.d, home.d * BucketBytes, wanted(hash.d));
+  }
+}
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map
 
