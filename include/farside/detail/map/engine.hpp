@@ -6,6 +6,7 @@
 #include <farside/detail/engines/choice.hpp>
 #include <farside/detail/map/directory.hpp>
 #include <farside/detail/map/known_cells.hpp>
+#include <farside/detail/map/probing.hpp>
 #include <farside/detail/map/stored.hpp>
 #include <farside/detail/map/updates.hpp>
 #include <farside/detail/promise_check.hpp>
@@ -17,28 +18,6 @@
 #include <utility>
 
 namespace far::inline FARSIDE_BACKEND {
-
-/// Probing policies: the sequence of buckets in which a key may be. It must reach all of them in
-/// `capacity + extra` steps.
-struct linear_probing {
-  static constexpr std::uint64_t extra = 0;
-  static std::uint64_t at(std::uint64_t home, std::uint64_t step, std::uint64_t capacity) {
-    std::uint64_t i = home + step;
-    return i < capacity ? i : i - capacity;
-  }
-};
-
-/// Groups of four neighbours, at distances that grow by one group each: fewer keys pile up. After
-/// 64 groups it goes on linearly, so that every bucket is reached.
-struct quadratic_probing {
-  static constexpr std::uint64_t extra = 256;
-  static std::uint64_t at(std::uint64_t home, std::uint64_t step, std::uint64_t capacity) {
-    std::uint64_t group = step / 4;
-    std::uint64_t far =
-        step < extra ? home + group * (group + 1) * 2 + step % 4 : home + (step - extra);
-    return far % capacity;
-  }
-};
 
 namespace detail::map {
 
@@ -277,8 +256,11 @@ class engine : public shared_state {
     if constexpr (!Alone)
       if (have == nullptr && choice.any()) [[unlikely]]
         return find_somehow(key, p, with);
-    if constexpr (in_place)
+    if constexpr (in_place) {
       if (have == nullptr && !includes(with, promise::local)) return find_by_get(key, p, with);
+      if (have != nullptr && have->in->direct == nullptr)
+        return find_in_window(*have, have->in->bucket_at(have->first, bucket_words), p, key, with);
+    }
     return find_slowly(key, with, have);
   }
 

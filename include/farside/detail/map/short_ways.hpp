@@ -136,13 +136,12 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(prefetched<engine>&
   return glance::unclear;
 }
 
-/// What is not clear is found out the long way, from the same window.
+/// In a window that has come. What is not clear is found out the long way, from the same window.
 template <class K, class V, class Hash, class Probing>
 FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_in_window(prefetched<engine>& seen,
                                                                     ptr<word> home, place p,
                                                                     handed<K> key, promise with)
     -> returned<V> {
-  get(home, reinterpret_cast<word*>(seen.buckets.data()), seen.count * bucket_words);
   word index;
   switch (look_in(seen, home, p.fingerprint, key, includes(promise::find, with), index)) {
     case glance::absent:
@@ -170,7 +169,9 @@ template <class K, class V, class Hash, class Probing>
   if (t.direct != nullptr) return find_slowly(key, with, static_cast<prefetched<engine>*>(nullptr));
   prefetched<engine> seen(p.home(t.capacity), t.capacity);
   seen.in = &t;
-  return find_in_window(seen, t.bucket_at(seen.first, bucket_words), p, key, with);
+  ptr<word> home = t.bucket_at(seen.first, bucket_words);
+  get(home, reinterpret_cast<word*>(seen.buckets.data()), seen.count * bucket_words);
+  return find_in_window(seen, home, p, key, with);
 }
 
 /// Of quick_tables. Nothing runs ahead of the fence that a get ends with, at least on x86-64, so
@@ -181,7 +182,9 @@ template <class K, class V, class Hash, class Probing>
     -> returned<V> {
   const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
   prefetched<engine> seen(in, p);
-  return find_in_window(seen, seen.home(in, p), p, key, with);
+  ptr<word> home = seen.home(in, p);
+  get(home, reinterpret_cast<word*>(seen.buckets.data()), seen.count * bucket_words);
+  return find_in_window(seen, home, p, key, with);
 }
 
 /// The same for a change of a cell that is there: one get and one atomic.
