@@ -139,6 +139,7 @@ inline constinit thread_local context* current = nullptr;
 template <class B>
 concept has_view = requires(const B& link) {
   { link.quick_view() } -> std::same_as<typename B::view>;
+  { link.quick_view().in_registers() } -> std::same_as<typename B::view>;
 };
 template <class B>
 concept has_far_view = requires(B& link) {

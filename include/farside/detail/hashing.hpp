@@ -39,11 +39,16 @@ struct hash;
 
 namespace detail {
 
+/// What mix() adds and multiplies by; map/wide_places.hpp does the same to four words.
+inline constexpr std::uint64_t mix_offset = 0x9e37'79b9'7f4a'7c15,
+                               mix_first = 0xbf58'476d'1ce4'e5b9,
+                               mix_second = 0x94d0'49bb'1331'11eb;
+
 /// A bijection of 64 bits in which each bit of the result depends on each bit of `x`.
 constexpr std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e37'79b9'7f4a'7c15;
-  x = (x ^ x >> 30) * 0xbf58'476d'1ce4'e5b9;
-  x = (x ^ x >> 27) * 0x94d0'49bb'1331'11eb;
+  x += mix_offset;
+  x = (x ^ x >> 30) * mix_first;
+  x = (x ^ x >> 27) * mix_second;
   return x ^ x >> 31;
 }
 
