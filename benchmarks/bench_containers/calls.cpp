@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::size_t entries = std::size_t{1} << 14;
 
-/// Of a key that the next rank holds.
-std::vector<word> keys_of_next(const hash_map<word, word>& map) {
+/// Keys that belong to the next rank: this rank's n-th lot of them.
+std::vector<word> keys_of_next(const hash_map<word, word>& map, word lot) {
   std::vector<word> keys;
-  for (word i = rank() * (entries * 8) * nprocs(); keys.size() < entries; ++i)
+  for (word i = (lot * nprocs() + rank()) * (entries * 8) * nprocs(); keys.size() < entries; ++i)
     if (map.owner(key_of(i)) == (rank() + 1) % nprocs()) keys.push_back(key_of(i));
   return keys;
 }
@@ -61,8 +61,9 @@ void together_and_alone(suite& s, const std::string& what, const std::string& ca
 
 void map_calls(suite& s, by_calls& calls) {
   hash_map<word, word> map(2 * entries * nprocs());
-  std::vector<word> keys = keys_of_next(map);
-  std::vector<by_calls::place> homes = homes_of(map, calls, keys);
+  std::vector<word> keys = keys_of_next(map, 0), absent = keys_of_next(map, 1);
+  std::vector<by_calls::place> homes = homes_of(map, calls, keys),
+                               absent_homes = homes_of(map, calls, absent);
   auto each = [](auto& over, auto work) {
     return [&over, work, at = std::size_t{0}](std::size_t n) mutable {
       while (n-- > 0) work(over[at++ % entries]);
@@ -83,13 +84,14 @@ void map_calls(suite& s, by_calls& calls) {
   map.clear();
   for (std::size_t i = 0; i < entries; ++i) map.insert(keys[i], i);
   barrier();
-  auto get_raw = each(homes, [&](by_calls::place p) { calls.read(p, body, 256); });
+  auto get = [&](by_calls::place p) { calls.read(p, body, 256); };
+  auto get_raw = each(homes, get);
   s.compare("hash_map find, beside get", time_of_one(),
             each(keys, [&](word key) { keep(*map.find(key)); }), get_raw);
   s.compare("hash_map find among finds, beside get", time_of_one(),
             each(keys, [&](word key) { keep(*map.find(key, promise::find)); }), get_raw);
   s.compare("hash_map miss, beside get", time_of_one(),
-            each(keys, [&](word key) { keep(map.contains(key ^ word{1} << 62)); }), get_raw);
+            each(absent, [&](word key) { keep(map.contains(key)); }), each(absent_homes, get));
   s.measure_alone("hash_map find, 512 at once", time_of_one(),
                   [&, found = std::vector<std::optional<word>>()](std::size_t n) mutable {
                     for (std::size_t done = 0; done < n; done += 512)
