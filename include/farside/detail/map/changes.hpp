@@ -92,7 +92,7 @@ auto engine<K, V, Hash, Probing>::update_cell(Access& in, table*& t, const place
   if (was_there) {
     if constexpr (!Update::changes) return outcome{};
     if constexpr (adds<Update>) {
-      remember(p, at, *t, key);
+      remember(at, *t, key);
       if (cell::small_step(with.value)) return add_to(in, t, p, at.index, with.value);
     }
   }
@@ -120,10 +120,19 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::add_to(Access& in, table*& 
   auto amount = static_cast<word>(static_cast<std::int64_t>(step));
   word old = in.add_to_cell(index, amount);
   in.settle();
+  return what_adding_did(in, *t, p, index, old, amount);
+}
+
+template <class K, class V, class Hash, class Probing>
+template <class Access>
+FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::what_adding_did(Access& in, table& t,
+                                                                     const place& p, word index,
+                                                                     word old, word amount)
+    -> std::optional<outcome> {
   if (old & (cell::frozen | cell::absent) && !FARSIDE_MUTANT(map_frozen_cell_counts)) [[unlikely]]
     return std::nullopt;
   if (cell::strained(old + amount)) [[unlikely]]
-    strain(in, *t, p, index, old + amount);
+    strain(in, t, p, index, old + amount);
   return outcome{false, cell::decode<V>(old)};
 }
 
@@ -141,18 +150,37 @@ template <class Access>
 }
 
 /// add_to() of a cell whose place this rank knows; nothing if it knows none, or it did not count.
+/// Most of what an addition takes is the transport's, and what comes between two of its calls is
+/// waited for: so few words are looked at.
 template <class K, class V, class Hash, class Probing>
 template <class Update>
-FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::add_to_known(place p, handed<K> key,
-                                                                  const Update& with)
+FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::add_to_known(handed<K> key, const Update& with)
     -> std::optional<outcome> {
-  auto* known = known_.find(p, tables.epoch, key);
+  auto* known = known_.find(tables.epoch, key);
   if (known == nullptr || !cell::small_step(with.value)) return std::nullopt;
-  far_access<entry> in(c, *known->in);
-  table* from = known->in;
-  auto done = add_to(in, from, p, known->index, with.value);
-  if (!done) [[unlikely]]
-    known->forget();
+  auto amount = static_cast<word>(static_cast<std::int64_t>(with.value));
+  const ptr<word> at = known->at;
+  word old = fetch_add(at, amount);
+  far_access<entry>::settle(c, at.rank());
+  if (cell::simple(old) && cell::simple(old + amount)) [[likely]]
+    return outcome{false, cell::decode<V>(old)};
+  return after_adding(*known, at, key, old, amount);
+}
+
+/// Where the cell was erased, or moves, or has become too large. Others that were served meanwhile
+/// may have put another cell in the place of the known one: whoever adds next sees that it is too
+/// large, too.
+template <class K, class V, class Hash, class Probing>
+[[gnu::noinline, gnu::cold]] auto engine<K, V, Hash, Probing>::after_adding(
+    typename known_cells<K, Hash>::cell_place& known, ptr<word> at, handed<K> key, word old,
+    word amount) -> std::optional<outcome> {
+  if (known.at != at) {
+    if (old & (cell::frozen | cell::absent)) return std::nullopt;
+    return outcome{false, cell::decode<V>(old)};
+  }
+  far_access<entry> in(c, *known.in);
+  auto done = what_adding_did(in, *known.in, place_of(key), known.index, old, amount);
+  if (!done) known.forget();
   return done;
 }
 

@@ -429,10 +429,11 @@ class engine : public shared_state {
   outcome create_by_one_swap(const quick_tables& in, handed<K> key, handed<Update> with,
                              promise promised);
   template <class Update>
-  outcome add_by_one_atomic(const quick_tables& in, handed<K> key, handed<Update> with,
-                            promise promised);
+  outcome add_by_one_atomic(handed<K> key, handed<Update> with, promise promised);
   template <class Update>
-  std::optional<outcome> add_to_known(place p, handed<K> key, const Update& with);
+  std::optional<outcome> add_to_known(handed<K> key, const Update& with);
+  std::optional<outcome> after_adding(typename known_cells<K, Hash>::cell_place& known,
+                                      ptr<word> at, handed<K> key, word old, word amount);
 
   template <class Update, class Window>
   [[gnu::noinline]] outcome update_slowly(handed<K> key, handed<Update> with, promise promised,
@@ -440,7 +441,7 @@ class engine : public shared_state {
     place p = place_of(key);
     table* t = have != nullptr ? have->in : &tables.of(p.member);
     if constexpr (remembers && adds<Update>)
-      if (auto done = add_to_known<Update>(p, key, with)) return *std::move(done);
+      if (auto done = add_to_known<Update>(key, with)) return *std::move(done);
     image made;
     made.tried_home = tried_home || have != nullptr;
     while (true) {
@@ -610,6 +611,9 @@ class engine : public shared_state {
   template <class Access>
   std::optional<outcome> add_to(Access& in, table*& t, const place& p, word index, V step);
   template <class Access>
+  std::optional<outcome> what_adding_did(Access& in, table& t, const place& p, word index, word old,
+                                         word amount);
+  template <class Access>
   void strain(Access& in, table& t, const place& p, word index, word value);
   template <class Access>
   std::optional<bool> erase_in(Access& in, table*& t, const place& p, const K& key);
@@ -741,13 +745,13 @@ class engine : public shared_state {
 
   static constexpr bool remembers = cells && key_store::in_place;
 
-  void remember(const place& p, position at, table& t, const K& key) {
+  void remember(position at, table& t, const K& key) {
     if constexpr (remembers)
       if (t.direct == nullptr && c.threads == thread_level::single)
-        known_.remember(p, tables.epoch, t, at.index, key);
+        known_.remember(tables.epoch, t, at.index, t.bucket_at(at.index, bucket_words) + 2, key);
   }
 
-  known_cells<K> known_;
+  known_cells<K, Hash> known_;
 
   void forget_counts() {
     for (counts& mine : pending_) mine = {};

@@ -239,12 +239,10 @@ template <class Update>
 /// To a cell whose place is known: one atomic.
 template <class K, class V, class Hash, class Probing>
 template <class Update>
-[[gnu::noinline]] auto engine<K, V, Hash, Probing>::add_by_one_atomic(const quick_tables& in,
-                                                                      handed<K> key,
+[[gnu::noinline]] auto engine<K, V, Hash, Probing>::add_by_one_atomic(handed<K> key,
                                                                       handed<Update> with,
                                                                       promise promised) -> outcome {
-  const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
-  if (auto done = add_to_known<Update>(p, key, with)) [[likely]]
+  if (auto done = add_to_known<Update>(key, with)) [[likely]]
     return *std::move(done);
   return update_slowly<Update>(key, with, promised, static_cast<prefetched<engine>*>(nullptr));
 }
