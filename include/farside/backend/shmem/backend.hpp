@@ -27,9 +27,12 @@
 
 namespace far::inline FARSIDE_BACKEND::detail::shmem_backend {
 
+class quick_link;
+
 class backend {
  public:
   using request = shmem_backend::request;
+  using far_view = quick_link;
   static constexpr const char* name = "shmem";
 
   explicit backend(const start_options& options);
@@ -45,6 +48,7 @@ class backend {
   rank_t rank() const { return rank_; }
   rank_t nprocs() const { return nprocs_; }
   std::size_t segment_size() const { return segment_; }
+  quick_link quick_far_view();
 
   /// Only this rank's own memory: where shmem_ptr reaches others', a CPU's accesses and OpenSHMEM's
   /// need not agree.
@@ -169,6 +173,8 @@ class backend {
   }
 
  private:
+  friend quick_link;
+
   /// Whole words of the segment from or to a private buffer that is not aligned as they are: the
   /// library would copy such a block by accesses that cut the words in two (`racy_get`).
   static bool skewed(const void* buffer, std::size_t offset, std::size_t bytes) {
@@ -211,7 +217,7 @@ class backend {
   }
 
   void finish_puts() {
-    if (!traffic_.puts.finished(traffic_.puts.begun())) traffic_.quiet();
+    if (!traffic_.puts.all_finished(traffic_.threads)) traffic_.quiet();
   }
 
   void start(thread_level threads);
@@ -238,6 +244,62 @@ class backend {
   std::uint64_t watched_at_ = 0;
   std::atomic<std::int64_t> lost_ = -1;
 };
+
+/// A backend as a thread has it at hand, in jobs with one thread a rank. Behind the fence of a get
+/// all loads wait, and one that is found by way of another for longer: so where the segment lies is
+/// here. (Gets of blocks of 8 to 256 bytes took 1.10 times as long as OpenSHMEM's without.)
+class quick_link {
+ public:
+  constexpr quick_link() = default;
+  explicit quick_link(backend& of) : of_(&of), base_(of.base_) {
+    if (!of.one_machine_) served_ = of.rank_;
+  }
+  explicit operator bool() const { return of_ != nullptr; }
+
+  [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,
+                                  std::size_t bytes) {
+    if (backend::skewed(from, offset, bytes)) [[unlikely]]
+      return of_->put(rank, offset, from, bytes);
+    shmem_putmem(base_ + offset, from, bytes, static_cast<int>(rank));
+    of_->traffic_.puts.begin(false);
+  }
+
+  [[gnu::always_inline]] void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
+    if (backend::skewed(to, offset, bytes) || rank == served_ ||
+        !of_->traffic_.puts.all_finished(false)) [[unlikely]]
+      return of_->get(rank, offset, to, bytes);
+    shmem_getmem(to, base_ + offset, bytes, static_cast<int>(rank));
+    acquire_fence();
+  }
+
+  template <atomic_op Op, atomic_word T>
+  T fetch_op(rank_t rank, std::size_t offset, T value) {
+    return of_->fetch_op<Op>(rank, offset, value);
+  }
+  template <atomic_word T>
+  T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
+    return of_->compare_swap(rank, offset, expected, desired);
+  }
+  template <atomic_word T>
+  T atomic_load(rank_t rank, std::size_t offset) {
+    return of_->atomic_load<T>(rank, offset);
+  }
+  template <component C>
+  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+    of_->accumulate(rank, offset, from, n);
+  }
+  void flush(rank_t) { of_->flush(); }
+  void flush() { of_->flush(); }
+
+ private:
+  static constexpr rank_t nobody = ~rank_t{0};
+
+  backend* of_ = nullptr;
+  char* base_ = nullptr;
+  rank_t served_ = nobody;  ///< this rank, if gets of its own memory serve others first
+};
+
+inline quick_link backend::quick_far_view() { return quick_link(*this); }
 
 inline backend::backend(const start_options& options) {
   if (process_life() != life::unborn)

@@ -25,10 +25,17 @@ class tally {
     return number;
   }
 
-  std::uint64_t begun() const { return begun_.load(std::memory_order_acquire); }
-  bool finished(std::uint64_t number) const {
-    return done_.load(std::memory_order_acquire) >= number;
+  // Where there is one thread no order is needed, and on arm64 what follows would wait for it.
+  std::uint64_t begun(bool threads) const {
+    return threads ? begun_.load(std::memory_order_acquire)
+                   : begun_.load(std::memory_order_relaxed);
   }
+  bool finished(std::uint64_t number, bool threads) const {
+    std::uint64_t done =
+        threads ? done_.load(std::memory_order_acquire) : done_.load(std::memory_order_relaxed);
+    return done >= number;
+  }
+  bool all_finished(bool threads) const { return finished(begun(threads), threads); }
 
   void finish(std::uint64_t number, bool threads) {
     if (!threads) return done_.store(number, std::memory_order_relaxed);
@@ -49,10 +56,10 @@ struct traffic {
   bool threads = false;  ///< several threads of this rank may be here at once
 
   void quiet() {
-    std::uint64_t put = puts.begun(), get = gets.begun();
+    std::uint64_t put = puts.begun(threads), get = gets.begun(threads);
     shmem_quiet();
     // Gets may have been plain loads.
-    if (!gets.finished(get)) std::atomic_thread_fence(std::memory_order_acquire);
+    if (!gets.finished(get, threads)) std::atomic_thread_fence(std::memory_order_acquire);
     puts.finish(put, threads);
     gets.finish(get, threads);
   }
@@ -72,7 +79,7 @@ class request {
 
   void wait() {
     if (all_ == nullptr) return;
-    if (!mine_->finished(number_)) all_->quiet();
+    if (!mine_->finished(number_, all_->threads)) all_->quiet();
     all_ = nullptr;
   }
 
