@@ -141,8 +141,6 @@ class core_benchmark {
         continue;
       }
       if (std::string_view(f.name) == "in L1") {
-        if (suite_.wants("get 8B, self, in L1"))
-          suite_.say("-- in L1: bare instructions beside single ones, see benchmarks/README.md");
         words(f, partners::self, far_memory);
         continue;
       }
@@ -194,12 +192,9 @@ class core_benchmark {
 
   std::vector<footprint> footprints() const {
     caches here = caches_of_this_machine();
-    if constexpr (std::same_as<Floor, by_cpu>)
-      return {{"in cache", here.last / 8},
-              {"beyond cache", 4 * here.last},
-              {"in L1", here.first / 4 * nprocs()}};
-    else
-      return {{"in cache", here.last / 8}};
+    if constexpr (!std::same_as<Floor, by_cpu>) return {{"in cache", here.last / 8}};
+    if (suite_.asks_for("in L1")) return {{"in L1", here.first / 4 * nprocs()}};
+    return {{"in cache", here.last / 8}, {"beyond cache", 4 * here.last}};
   }
 
   /// Measures `loop` at `places`.
@@ -227,8 +222,12 @@ class core_benchmark {
     };
     const word zero = opaque(word{0});
     compare(name("get 8B"), time_of_one(), places, chained_gets());
-    if (std::string_view(f.name) == "in L1")
+    if (std::string_view(f.name) == "in L1") {
       compare(name("get 8B beside ordered load"), time_of_one(), places, chained_ordered_gets());
+      compare(name("get 8B, independent"), time_of_one(), places,
+              independent([](auto& by, auto place)
+                              __attribute__((always_inline)) { keep(by.get(place)); }));
+    }
     compare(name("put 8B"), time_of_one(), places,
             independent([zero](auto& by, auto place)
                             __attribute__((always_inline)) { by.put(place, zero); }));

@@ -102,6 +102,10 @@ class suite {
   bool wants(std::string_view name) const {
     return name.find(options_.filter) != std::string_view::npos;
   }
+  /// Whether `--filter` names this part of a name: for what is measured when asked for only.
+  bool asks_for(std::string_view part) const {
+    return options_.filter.find(part) != std::string::npos;
+  }
 
   /// A line of text between the measurements.
   void say(const std::string& text) const {

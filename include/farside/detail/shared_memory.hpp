@@ -42,6 +42,11 @@ inline void relax() {
 #endif
 }
 
+/// How many bytes are moved word by word: see racy_copy().
+[[gnu::always_inline]] inline bool is_small(std::size_t bytes) {
+  return bytes <= (__builtin_constant_p(bytes) ? 64 : 16);
+}
+
 #ifdef FARSIDE_TSAN
 // The thread sanitizer knows atomics, not memcpy races that are meant, nor fences.
 template <bool FromShared>
@@ -105,8 +110,7 @@ template <bool FromShared>
 template <bool FromShared>
 inline void racy_copy(void* to, const void* from, std::size_t offset, std::size_t bytes) {
   if (bytes == 0) return;  // the pointers may be null
-  const std::size_t small = __builtin_constant_p(bytes) ? 64 : 16;
-  if (bytes > small || ((offset | bytes) & 7) != 0) {
+  if (!is_small(bytes) || ((offset | bytes) & 7) != 0) {
     auto privately = reinterpret_cast<std::uintptr_t>(FromShared ? to : from);
     if (bytes < 8 || ((offset | bytes | privately) & 7) == 0 ||
         FARSIDE_MUTANT(words_cut_at_odd_addresses))
@@ -128,6 +132,15 @@ inline void racy_copy(void* to, const void* from, std::size_t offset, std::size_
     }
   }
 }
+#endif
+
+/// The order of a get of few words is part of its loads: those of an arm64 let later ones run ahead
+/// as if there were none, and take it back if somebody has changed what they read; a fence makes
+/// them wait. Words in the first cache took 0.9 ns so, one after another, instead of 3.2.
+#ifdef FARSIDE_TSAN
+inline constexpr bool loads_acquire = false;
+#else
+inline constexpr bool loads_acquire = !FARSIDE_MUTANT(get_without_acquire);
 #endif
 
 inline void acquire_fence() {
@@ -163,7 +176,16 @@ class shared_view {
     racy_copy<false>(address(rank, offset), from, offset, bytes);
   }
 
-  void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) const {
+  [[gnu::always_inline]] void get(rank_t rank, std::size_t offset, void* to,
+                                  std::size_t bytes) const {
+    if (is_small(bytes) && (offset | bytes) % 8 == 0 && loads_acquire) {
+      for (std::size_t i = 0; i < bytes; i += 8) {
+        std::uint64_t word =
+            std::atomic_ref(at<std::uint64_t>(rank, offset + i)).load(std::memory_order_acquire);
+        std::memcpy(static_cast<char*>(to) + i, &word, 8);
+      }
+      return;
+    }
     racy_copy<true>(to, address(rank, offset), offset, bytes);
     if (!FARSIDE_MUTANT(get_without_acquire)) acquire_fence();
   }
