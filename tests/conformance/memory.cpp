@@ -2,6 +2,8 @@
 // what was freed is used again.
 #include "harness.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <map>
 #include <span>
@@ -390,6 +392,32 @@ FAR_TEST(double_free_by_another_rank_is_told_to_the_owner) {
   far::put(good, 77L);
   CHECK_EQ(far::get(good), 77);
   far::dealloc(good);
+}
+
+/// Where ranks share memory: segments are at the place that compilers know, unless they are too
+/// large or too many for it, or somebody else is there.
+FAR_TEST(segments_are_at_the_usual_place_if_they_can) {
+  using far::detail::transport;
+  if constexpr (far::detail::has_view<transport>) {
+    using usual = transport::view::usual;
+    const auto& link = far::detail::here().link;
+    const auto view = link.quick_view();
+    if (!view) return;  // they share none
+    const bool fits = link.segment_size() <= usual::apart && far::nprocs() <= usual::most_ranks;
+    bool taken = false;
+    for (far::rank_t rank = 0; rank < far::nprocs(); ++rank) {
+      void* wanted = usual::address(rank, 0);
+      if (view.is_usual()) {
+        CHECK_EQ(link.address(rank, 64), usual::address(rank, 64));
+      } else if (fits) {
+        void* at = mmap(wanted, 4096, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        taken = taken || at != wanted;
+        if (at != MAP_FAILED) munmap(at, 4096);
+      }
+    }
+    CHECK(view.is_usual() ? fits : !fits || taken);
+  }
 }
 
 }  // namespace memory_tests

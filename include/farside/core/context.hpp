@@ -133,13 +133,15 @@ inline constinit thread_local context* current = nullptr;
 
 /// A back end whose operations need, in all jobs or some, no more than a small value, which each
 /// thread then keeps at hand: put, get, atomics and flush go to it instead of the back end. It is
-/// null in jobs that have none, and `in_registers` is a copy to work on. `far_view` is the same for
+/// null in jobs that have none. One that `is_usual` needs no value at all: `usual` does what it
+/// does, and is what operations try first. `far_view` is the same for
 /// jobs in which operations may have to wait for others. A back end that has jobs with neither, and
 /// cares for their speed, says so: then it is reached by `plain`.
 template <class B>
 concept has_view = requires(const B& link) {
   { link.quick_view() } -> std::same_as<typename B::view>;
-  { link.quick_view().in_registers() } -> std::same_as<typename B::view>;
+  { link.quick_view().is_usual() } -> std::same_as<bool>;
+  typename B::view::usual;
 };
 template <class B>
 concept has_far_view = requires(B& link) {
@@ -151,7 +153,6 @@ concept has_plain_jobs = !has_view<B> || B::has_plain_jobs;
 /// What has_view and has_far_view stand for, or nothing.
 struct no_view {
   constexpr explicit operator bool() const { return false; }
-  constexpr no_view in_registers() const { return {}; }
 };
 template <class B>
 struct view_of : std::type_identity<no_view> {};
@@ -358,11 +359,13 @@ template <class Work>
   return work(c);
 }
 
-/// What access() does where somebody counts or checks, or several threads share a rank, or there is
-/// no runtime.
+/// What access() does where segments are at no usual place, somebody counts or checks, several
+/// threads share a rank, or there is no runtime.
 template <class Work>
 [[gnu::noinline]] auto access_with_care(operation kind, rank_t target, std::size_t bytes,
                                         Work work) {
+  if constexpr (has_view<transport> && !FARSIDE_CHECKED)
+    if (auto view = quick.view) return work(view);
   return perform(kind, target, bytes, [&](context& c) {
     if (kind != operation::put) count_wait(c);
     return work(c.link);
@@ -376,8 +379,10 @@ template <class Work>
 [[gnu::always_inline]] inline auto access(operation kind, rank_t target, std::size_t bytes,
                                           Work work) {
   if constexpr (has_view<transport> && !FARSIDE_CHECKED) {
-    if (auto view = quick.view.in_registers()) [[likely]]
+    if (quick.view.is_usual()) [[likely]] {
+      typename transport::view::usual view;
       return work(view);
+    }
   }
   if constexpr (has_far_view<transport> && !FARSIDE_CHECKED) {
     if (quick.far_view) [[likely]] {
@@ -503,7 +508,8 @@ void* address_of(ptr<T> p) {
 
 /// Checked builds: the pointer must name memory that exists.
 template <class Link, class T>
-void check_access(const Link& link, const char* what, ptr<T> p, std::size_t n) {
+void check_access([[maybe_unused]] const Link& link, [[maybe_unused]] const char* what,
+                  [[maybe_unused]] ptr<T> p, [[maybe_unused]] std::size_t n) {
   if constexpr (FARSIDE_CHECKED) {
     const char* why = nullptr;
     if (!p)
@@ -523,7 +529,12 @@ void check_access(const Link& link, const char* what, ptr<T> p, std::size_t n) {
           link.nprocs(), " ranks with segments of ", link.segment_size(), " bytes: ", why,
           ". Use pointers from far::alloc, far::make or far::alloc_on, within what was allocated.");
   }
-  if (p.offset() % alignof(T) != 0) __builtin_unreachable();  // far::ptr<T> is aligned for T
+}
+
+/// A far::ptr<T> is aligned for T: of what is computed so a compiler knows that, too.
+template <class T>
+constexpr std::size_t aligned_offset(ptr<T> p) {
+  return p.offset() & ~(alignof(T) - 1);
 }
 
 template <class T>

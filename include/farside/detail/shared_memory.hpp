@@ -149,31 +149,13 @@ inline void acquire_fence() {
 #endif
 }
 
-/// Where the segments of all ranks lie: one after another, so many bytes apart. All that loads,
-/// stores and atomics need, so that a thread can keep a copy at hand. Null if `base` is.
-class shared_view {
+/// put, get, atomics and flush where ranks share memory, whose addresses `Self` knows.
+template <class Self>
+class shared_operations {
  public:
-  constexpr shared_view() = default;
-  constexpr shared_view(char* base, std::size_t apart) : base_(base), apart_(apart) {}
-  explicit operator bool() const { return base_ != nullptr; }
-
-  /// A copy whose members are both in registers. Else arm64's compilers load the second one only
-  /// once the first is known not to be null, instead of both by one instruction: puts within the
-  /// cache took 1.1 times as long.
-  [[gnu::always_inline]] shared_view in_registers() const {
-    shared_view result = *this;
-#if defined(__aarch64__)
-    asm("" : "+r"(result.base_), "+r"(result.apart_));
-#endif
-    return result;
-  }
-
-  void* address(rank_t rank, std::size_t offset) const {
-    return base_ + rank * apart_ + offset;  // a shift takes three steps of an x86-64
-  }
-
-  void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
-    racy_copy<false>(address(rank, offset), from, offset, bytes);
+  [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,
+                                  std::size_t bytes) {
+    racy_copy<false>(self().address(rank, offset), from, offset, bytes);
   }
 
   [[gnu::always_inline]] void get(rank_t rank, std::size_t offset, void* to,
@@ -186,7 +168,7 @@ class shared_view {
       }
       return;
     }
-    racy_copy<true>(to, address(rank, offset), offset, bytes);
+    racy_copy<true>(to, self().address(rank, offset), offset, bytes);
     if (!FARSIDE_MUTANT(get_without_acquire)) acquire_fence();
   }
 
@@ -215,7 +197,42 @@ class shared_view {
 
   template <class T>
   T& at(rank_t rank, std::size_t offset) const {
-    return *static_cast<T*>(address(rank, offset));
+    return *static_cast<T*>(self().address(rank, offset));
+  }
+
+ private:
+  const Self& self() const { return static_cast<const Self&>(*this); }
+};
+
+/// Segments at a place that the compiler knows, so that the address of a far pointer waits for no
+/// load (docs/decisions/0012-addresses-are-reckoned.md). It is between the program and what
+/// sanitizers keep for themselves; a job that has no room there has its segments elsewhere.
+class usual_view : public shared_operations<usual_view> {
+ public:
+  static constexpr std::uintptr_t base = std::uintptr_t{1} << 45;
+  static constexpr unsigned shift = 38;
+  static constexpr std::size_t apart = std::size_t{1} << shift;
+  static constexpr rank_t most_ranks = 192;
+
+  [[gnu::always_inline]] static void* address(rank_t rank, std::size_t offset) {
+    // An offset is less than `apart`: said so, the two halves are put together without a carry.
+    return reinterpret_cast<char*>(base) + (std::uintptr_t{rank} << shift | (offset & (apart - 1)));
+  }
+};
+
+/// Where the segments of all ranks lie: one after another, so many bytes apart. All that loads,
+/// stores and atomics need, so that a thread can keep a copy at hand. Null if `base` is.
+class shared_view : public shared_operations<shared_view> {
+ public:
+  using usual = usual_view;
+
+  constexpr shared_view() = default;
+  constexpr shared_view(char* base, std::size_t apart) : base_(base), apart_(apart) {}
+  explicit operator bool() const { return base_ != nullptr; }
+  bool is_usual() const { return reinterpret_cast<std::uintptr_t>(base_) == usual_view::base; }
+
+  void* address(rank_t rank, std::size_t offset) const {
+    return base_ + rank * apart_ + offset;  // a shift takes three steps of an x86-64
   }
 
  protected:
@@ -241,9 +258,7 @@ class shared_memory : public shared_view {
     std::swap(spins_, other.spins_);
     return *this;
   }
-  ~shared_memory() {
-    if (mapped_ != 0) munmap(base_, mapped_);
-  }
+  ~shared_memory() { unmap(mapped_); }
 
   /// The same mapping as another rank of this process sees it; `*this` must outlive it.
   shared_memory view(rank_t rank) const {
@@ -298,6 +313,9 @@ class shared_memory : public shared_view {
  private:
   static constexpr int yields = 8;
 
+  bool map(int fd);
+  void unmap(rank_t ranks);
+
   static void futex(std::uint64_t& word, int operation, int value, const timespec* limit) {
     // The low half holds the sleep bit and the low bits of the count.
     auto* low =
@@ -309,7 +327,7 @@ class shared_memory : public shared_view {
   rank_t nprocs_ = 1;
   int spins_ = 0;
   std::size_t segment_ = 0;
-  std::size_t mapped_ = 0;
+  rank_t mapped_ = 0;  ///< how many segments this object has mapped
 };
 
 /// Ranks share the cores when there are more of them than cores: then spinning only keeps the
@@ -337,13 +355,41 @@ inline shared_memory::shared_memory(int fd, rank_t rank, rank_t nprocs, std::siz
   if (ftruncate(fd, static_cast<off_t>(total)) != 0)
     raise("cannot size the shared memory of ", nprocs, " ranks to ", total,
           " bytes: ", std::strerror(errno), ". Ask for smaller segments: FARSIDE_SEGMENT=256M.");
-  void* at = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  if (at == MAP_FAILED)
+  if (!map(fd))
     raise("cannot map ", total, " bytes of shared memory for ", nprocs,
           " ranks: ", std::strerror(errno), ". Ask for smaller segments: FARSIDE_SEGMENT=256M.");
-  base_ = static_cast<char*>(at);
-  mapped_ = total;
   spins_ = nprocs <= usable_cores() ? 2000 : 0;
+}
+
+/// At the usual place if there is room, else wherever there is.
+inline bool shared_memory::map(int fd) {
+  constexpr int access = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_NORESERVE;
+  const std::size_t in_file = apart_;
+  if (segment_ <= usual_view::apart && nprocs_ <= usual_view::most_ranks) {
+    base_ = reinterpret_cast<char*>(usual_view::base);
+    apart_ = usual_view::apart;
+    for (; mapped_ < nprocs_; ++mapped_) {
+      void* wanted = base_ + mapped_ * apart_;
+      void* at = mmap(wanted, segment_, access, flags | MAP_FIXED_NOREPLACE, fd,
+                      static_cast<off_t>(mapped_ * in_file));
+      if (at == wanted) continue;
+      if (at != MAP_FAILED) munmap(at, segment_);  // a sanitizer's, or an old kernel's, own choice
+      break;
+    }
+    if (mapped_ == nprocs_) return true;
+    unmap(mapped_);
+  }
+  apart_ = in_file;
+  void* at = mmap(nullptr, nprocs_ * apart_, access, flags, fd, 0);
+  if (at == MAP_FAILED) return base_ = nullptr, false;
+  base_ = static_cast<char*>(at);
+  mapped_ = nprocs_;
+  return true;
+}
+
+inline void shared_memory::unmap(rank_t ranks) {
+  for (rank_t rank = 0; rank < ranks; ++rank) munmap(base_ + rank * apart_, segment_);
+  mapped_ = 0;
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail
