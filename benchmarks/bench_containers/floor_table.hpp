@@ -27,25 +27,27 @@ class floor_table {
       : capacity_(entries + entries / 2 + 64), buckets_(static_cast<bucket*>(memory)) {}
 
   void clear() { std::memset(static_cast<void*>(buckets_), 0, capacity_ * sizeof(bucket)); }
-  bool insert(word key, word value) {
+
+  // These are part of the loop they are called in, as the map's ways are.
+  [[gnu::always_inline]] bool insert(word key, word value) {
     bucket& b = at(key);
     if (b.used) return false;
     b = {1, 0, value, key};
     return true;
   }
-  void assign(word key, word value) { at(key) = {1, 0, value, key}; }
-  const word* find(word key) const {
+  [[gnu::always_inline]] void assign(word key, word value) { at(key) = {1, 0, value, key}; }
+  [[gnu::always_inline]] const word* find(word key) const {
     const bucket& b = at(key);
     return b.used ? &b.value : nullptr;
   }
-  void add(word key, word value) {
+  [[gnu::always_inline]] void add(word key, word value) {
     bucket& b = at(key);
     if (!b.used) b = {1, 0, 0, key};
     b.value += value;
   }
 
  private:
-  bucket& at(word key) const {
+  [[gnu::always_inline]] bucket& at(word key) const {
     bucket *b = buckets_ + detail::reduce_hash(hash<word>()(key) << 20, capacity_),
            *end = buckets_ + capacity_;
     // The first step without a branch that nobody can predict; a bucket more than needed is there.

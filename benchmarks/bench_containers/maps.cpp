@@ -66,9 +66,9 @@ class filled {
 
 /// Each key is found in the value of the last one.
 template <class Find>
-auto chain(const filled& t, Find find) {
-  return [&t, find, from = t.first](std::size_t n) mutable {
-    const word* keys = t.keys.data();
+auto chain(const std::vector<word>& all, word first, Find find) {
+  return [&all, find, from = first](std::size_t n) mutable {
+    const word* keys = all.data();
     word at = from;
     Find one = find;
     while (n-- > 0) at = one(keys[at]);
@@ -79,10 +79,10 @@ auto chain(const filled& t, Find find) {
 
 /// Keys in an order that depends on nothing. `find(key, i)` if it wants to know which key it is.
 template <class Find>
-auto independent(const filled& t, Find find) {
-  return [&t, find, from = t.first](std::size_t n) mutable {
-    const word* keys = t.keys.data();
-    const std::size_t all = t.all;
+auto independent(const std::vector<word>& all, word first, Find find) {
+  return [&all, find, from = first](std::size_t n) mutable {
+    const word* keys = all.data();
+    const std::size_t count = all.size();
     word at = from, sum = 0;
     Find one = find;
     while (n-- > 0) {
@@ -90,11 +90,20 @@ auto independent(const filled& t, Find find) {
         sum += one(keys[at], at);
       else
         sum += one(keys[at]);
-      if (++at == all) at = 0;
+      if (++at == count) at = 0;
     }
     from = at;
     keep(sum);
   };
+}
+
+template <class Find>
+auto chain(const filled& t, Find find) {
+  return chain(t.keys, t.first, find);
+}
+template <class Find>
+auto independent(const filled& t, Find find) {
+  return independent(t.keys, t.first, find);
 }
 
 template <class Find>
@@ -184,7 +193,9 @@ void many_maps(suite& s, std::size_t entries) {
 /// Takes an optimiser's word that keys are random for it, as ours are mixed already.
 void floor_against_peer(suite& s, const char* where, std::size_t entries) {
   auto name = [&](const char* what) { return detail::text("floor table ", what, ", ", where); };
-  if (!s.wants(name("find"))) return;
+  constexpr std::array titles{"find, one after another, against absl",
+                              "find, independent, against absl", "find and add, against absl"};
+  if (std::ranges::none_of(titles, [&](const char* t) { return s.wants(name(t)); })) return;
   own_table table(entries);
   absl::flat_hash_map<word, word> peer;
   peer.reserve(entries);
@@ -194,32 +205,17 @@ void floor_against_peer(suite& s, const char* where, std::size_t entries) {
     table.insert(keys[i], next[i]);
     peer.emplace(keys[i], next[i]);
   }
-  auto chained = [&](auto find) {
-    return [&keys, find, at = word{0}](std::size_t n) mutable {
-      while (n-- > 0) at = find(keys[at]);
-      keep(at);
-    };
+  auto ours = [table = &table](word key) { return *table->find(key); };
+  auto theirs = [peer = &peer](word key) { return peer->find(key)->second; };
+  s.compare(name(titles[0]), time_of_one(), chain(keys, 0, ours), chain(keys, 0, theirs));
+  s.compare(name(titles[1]), time_of_one(), independent(keys, 0, ours),
+            independent(keys, 0, theirs));
+  auto add = [table = &table](word key) {
+    table->add(key, 1);
+    return word{0};
   };
-  auto each = [&](auto find) {
-    return [&keys, find, at = word{0}](std::size_t n) mutable {
-      word sum = 0;
-      while (n-- > 0) {
-        sum += find(keys[at]);
-        if (++at == keys.size()) at = 0;
-      }
-      keep(sum);
-    };
-  };
-  auto ours = [&](word key) { return *table.find(key); };
-  auto theirs = [&](word key) { return peer.find(key)->second; };
-  s.compare(name("find, one after another, against absl"), time_of_one(), chained(ours),
-            chained(theirs));
-  s.compare(name("find, independent, against absl"), time_of_one(), each(ours), each(theirs));
-  s.compare(name("find and add, against absl"), time_of_one(), each([&](word key) {
-              table.add(key, 1);
-              return word{0};
-            }),
-            each([&](word key) { return peer[key] += 1; }));
+  s.compare(name(titles[2]), time_of_one(), independent(keys, 0, add),
+            independent(keys, 0, [peer = &peer](word key) { return (*peer)[key] += 1; }));
 }
 #endif
 

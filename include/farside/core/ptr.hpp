@@ -79,7 +79,9 @@ class ptr {
   }
 
   constexpr std::uint64_t raw() const noexcept { return raw_; }
-  constexpr rank_t rank() const noexcept { return static_cast<rank_t>(raw_ << 1 >> 45); }
+  constexpr rank_t rank() const noexcept {
+    return static_cast<rank_t>(raw_ >> 44 & (max_ranks - 1));
+  }
   constexpr std::size_t offset() const noexcept { return raw_ & (max_segment - 1); }
 
   /// The same memory as this process addresses it, or nullptr if it cannot load and store it.
