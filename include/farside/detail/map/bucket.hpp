@@ -145,7 +145,13 @@ struct cell {
   static constexpr bool simple(word w) { return unlike_simple(w) == 0; }
   /// Zero if it is so.
   static constexpr word unlike_simple(word w) { return (w - static_cast<word>(limit)) >> 60; }
-  /// The same of `w - bias`, with which finds end: zero if that is the value. What is left over is
+  /// `w - bias`, or what unlike_value() tells from a value where that is not one either.
+  template <class V>
+  static constexpr word number(word w) {
+    if constexpr (std::is_unsigned_v<V>) return w ^ bias;  // no constant to be loaded on arm64
+    return w - bias;
+  }
+  /// The same of such a number, with which finds end: zero if that is the value. What is left over is
   /// rare, and found another way: unsigned values that additions have made less than zero.
   template <class V>
   static constexpr word unlike_value(word number) {

@@ -88,7 +88,8 @@ void engine<K, V, Hash, Probing>::find_together(const K* keys, std::size_t n,
     auto not_clear = [&](std::size_t i) { missed(begin + i); };
     if (views.common_capacity != 0) [[likely]] {
       std::size_t done = seek_widely(views, keys, many, where);
-      seek(keys, done, many, where, [views](rank_t member) { return views.quickly(member); });
+      if (done != many) [[unlikely]]
+        seek(keys, done, many, where, [views](rank_t member) { return views.quickly(member); });
     } else {
       seek(keys, 0, many, where, [&](rank_t member) { return views[member]; });
     }
@@ -157,8 +158,7 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(const sought& wh
                                                                 Missed missed) {
   // The value of a bucket, and its key, which comes after.
   auto load = [](const word* at, word& value, word* held) {
-    value = peek(at[2]);
-    if constexpr (!Quiet) at = loaded_after(at, value);
+    value = Quiet ? peek(at[2]) : peek_first(at[2]);
     for (std::size_t k = 0; k < key_store::words; ++k)
       held[k] = peek(at[2 + entry::value_words + k]);
   };
@@ -217,8 +217,7 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_bodies(sought& where, 
   }
   for (std::size_t i = 0; i < n; ++i) {
     const word* at = where.at[i];
-    word seal = peek(at[1]);
-    if constexpr (!Quiet) at = loaded_after(at, seal);
+    word seal = Quiet ? peek(at[1]) : peek_first(at[1]);
     for (std::size_t k = 0; k + 2 < bucket_words; ++k) copies[i].body[k] = peek(at[2 + k]);
     if (seal != copies[i].head >> 32) where.wanted[i] = 0;  // no head is that, but an empty one
   }

@@ -26,6 +26,14 @@ struct engine<K, V, Hash, Probing>::spot {
   FARSIDE_HOT spot(word* at, word wants) : wanted(wants), home(at) {}
   spot() = default;
 
+  /// Who only looks for a key needs the lower half of the head, and two instructions less for it.
+  FARSIDE_HOT static spot to_find(const quick_tables& in, const K& key) {
+    const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
+    spot result(in, in.capacity, p);
+    result.wanted = p.fingerprint << 4 | static_cast<std::uint32_t>(fresh.raw());
+    return result;
+  }
+
   /// The head of a bucket that is taken for the key. Of one that is the key's already the lower
   /// half is most likely the same.
   FARSIDE_HOT static word wanted_of(place p) { return p.fingerprint << 4 | fresh.raw(); }
@@ -94,12 +102,12 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_quickly(const quick_ta
   constexpr auto relaxed = std::memory_order_relaxed;
   constexpr bool ordered = !Quiet && !FARSIDE_MUTANT(map_find_unordered);
   constexpr auto settles = ordered ? std::memory_order_seq_cst : relaxed;
-  const spot where(in, in.capacity, key);
+  const spot where = spot::to_find(in, key);
   const word first = peek(where.home[0]);
   word* at = where.likely(first);
   word h = peek(at[0]);
   clear = true;
-  if (!where.fits(h)) {
+  if (!where.fits(h)) [[unlikely]] {
     // An empty home says it all, or, if its table moves, nothing, whatever lies behind it.
     if (head(first).never_taken() && !FARSIDE_MUTANT(map_empty_home_passed))
       at = where.home, h = first;
@@ -113,8 +121,9 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_quickly(const quick_ta
     word value = atomic(at[2]).load(settles), held[key_store::words];
     for (std::size_t k = 0; k < key_store::words; ++k)
       held[k] = peek(at[2 + entry::value_words + k]);
-    value -= cell::bias;
-    if (cell::unlike_value<V>(value) == 0 && *key_store::equals(held, key)) [[likely]]
+    value = cell::number<V>(value);
+    const bool like = cell::unlike_value<V>(value) == 0, same = *key_store::equals(held, key);
+    if (like & same) [[likely]]
       return static_cast<V>(value);
   } else {
     word seal = atomic(at[1]).load(settles), body[bucket_words - 2];

@@ -76,6 +76,10 @@ FARSIDE_HOT inline word peek(const word& w) {
   return std::atomic_ref<word>(const_cast<word&>(w)).load(std::memory_order_relaxed);
 #endif
 }
+/// The same before all loads that follow.
+FARSIDE_HOT inline word peek_first(const word& w) {
+  return std::atomic_ref<word>(const_cast<word&>(w)).load(std::memory_order_acquire);
+}
 FARSIDE_HOT inline void poke(word& w, word value) {
 #if defined(__aarch64__) && !defined(FARSIDE_TSAN)
   *const_cast<volatile word*>(&w) = value;
@@ -93,19 +97,6 @@ inline void release_fence() {
 inline void full_fence() {
 #ifndef FARSIDE_TSAN
   std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-}
-
-/// `at`, for loads that come after the one that gave `seen`: an address that depends on it. What a
-/// CPU of ours does not promise for that a fence does, and costs nothing where loads are in order.
-inline const word* loaded_after(const word* at, [[maybe_unused]] word seen) {
-#if defined(__aarch64__)
-  word zero;
-  asm volatile("eor %0, %1, %1" : "=r"(zero) : "r"(seen));
-  return at + zero;
-#else
-  acquire_fence();
-  return at;
 #endif
 }
 
