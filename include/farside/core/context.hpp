@@ -152,7 +152,9 @@ concept has_plain_jobs = !has_view<B> || B::has_plain_jobs;
 
 /// What has_view and has_far_view stand for, or nothing.
 struct no_view {
+  using usual = no_view;
   constexpr explicit operator bool() const { return false; }
+  constexpr bool is_usual() const { return false; }
 };
 template <class B>
 struct view_of : std::type_identity<no_view> {};
@@ -380,7 +382,7 @@ template <class Work>
                                           Work work) {
   if constexpr (has_view<transport> && !FARSIDE_CHECKED) {
     if (quick.view.is_usual()) [[likely]] {
-      typename transport::view::usual view;
+      typename view_of<transport>::type::usual view;
       return work(view);
     }
   }

@@ -215,8 +215,16 @@ class usual_view : public shared_operations<usual_view> {
   static constexpr rank_t most_ranks = 192;
 
   [[gnu::always_inline]] static void* address(rank_t rank, std::size_t offset) {
+#if defined(__x86_64__)
+    // The last addition is the CPU's own when it accesses memory. What follows an atomic waits for
+    // it there, and each step to the next one's address is a tenth of its time.
+    std::uintptr_t of_rank_0 = base + offset;
+    asm("" : "+r"(of_rank_0));
+    return reinterpret_cast<char*>(of_rank_0) + (std::uintptr_t{rank} << shift);
+#else
     // An offset is less than `apart`: said so, the two halves are put together without a carry.
     return reinterpret_cast<char*>(base) + (std::uintptr_t{rank} << shift | (offset & (apart - 1)));
+#endif
   }
 };
 

@@ -151,8 +151,8 @@ struct cell {
     if constexpr (std::is_unsigned_v<V>) return w ^ bias;  // no constant to be loaded on arm64
     return w - bias;
   }
-  /// The same of such a number, with which finds end: zero if that is the value. What is left over is
-  /// rare, and found another way: unsigned values that additions have made less than zero.
+  /// The same of such a number, with which finds end: zero if that is the value. What is left over
+  /// is rare, and found another way: unsigned values that additions have made less than zero.
   template <class V>
   static constexpr word unlike_value(word number) {
     if constexpr (std::is_unsigned_v<V>) return number >> limit_bits;
