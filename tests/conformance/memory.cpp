@@ -398,6 +398,11 @@ FAR_TEST(double_free_by_another_rank_is_told_to_the_owner) {
 /// large or too many for it, or somebody else is there.
 FAR_TEST(segments_are_at_the_usual_place_if_they_can) {
   using far::detail::transport;
+  auto mine = far::make<long>(0L);
+  *mine.local() = 5;
+  far::flush();
+  CHECK_EQ(far::get(mine), 5);
+  far::dealloc(mine);
   if constexpr (far::detail::has_view<transport>) {
     using usual = transport::view::usual;
     const auto& link = far::detail::here().link;
