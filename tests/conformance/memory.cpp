@@ -394,18 +394,11 @@ FAR_TEST(double_free_by_another_rank_is_told_to_the_owner) {
   far::dealloc(good);
 }
 
-/// Where ranks share memory: segments are at the place that compilers know, unless they are too
-/// large or too many for it, or somebody else is there.
-FAR_TEST(segments_are_at_the_usual_place_if_they_can) {
-  using far::detail::transport;
-  auto mine = far::make<long>(0L);
-  *mine.local() = 5;
-  far::flush();
-  CHECK_EQ(far::get(mine), 5);
-  far::dealloc(mine);
-  if constexpr (far::detail::has_view<transport>) {
-    using usual = transport::view::usual;
-    const auto& link = far::detail::here().link;
+/// Of a back end on which ranks may share memory.
+template <class Backend>
+void check_usual_place([[maybe_unused]] const Backend& link) {
+  if constexpr (far::detail::has_view<Backend>) {
+    using usual = typename Backend::view::usual;
     const auto view = link.quick_view();
     if (!view) return;  // they share none
     const bool fits = link.segment_size() <= usual::apart && far::nprocs() <= usual::most_ranks;
@@ -423,6 +416,17 @@ FAR_TEST(segments_are_at_the_usual_place_if_they_can) {
     }
     CHECK(view.is_usual() ? fits : !fits || taken);
   }
+}
+
+/// Where ranks share memory: segments are at the place that compilers know, unless they are too
+/// large or too many for it, or somebody else is there.
+FAR_TEST(segments_are_at_the_usual_place_if_they_can) {
+  auto mine = far::make<long>(0L);
+  *mine.local() = 5;
+  far::flush();
+  CHECK_EQ(far::get(mine), 5);
+  far::dealloc(mine);
+  check_usual_place(far::detail::here().link);
 }
 
 }  // namespace memory_tests

@@ -255,6 +255,7 @@ class quick_link {
     if (!of.one_machine_) served_ = of.rank_;
   }
   explicit operator bool() const { return of_ != nullptr; }
+  void* address(rank_t rank, std::size_t offset) const { return of_->address(rank, offset); }
 
   [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,
                                   std::size_t bytes) {
@@ -284,7 +285,7 @@ class quick_link {
   T atomic_load(rank_t rank, std::size_t offset) {
     return of_->atomic_load<T>(rank, offset);
   }
-  template <component C>
+  template <std::unsigned_integral C>
   void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
     of_->accumulate(rank, offset, from, n);
   }
