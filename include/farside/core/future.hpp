@@ -411,7 +411,7 @@ auto when_all(std::vector<future<T>> parts) {
     // A std::vector<bool> has no elements that two threads could write at once.
     std::vector<future<char>> wide;
     for (auto& part : parts) wide.push_back(std::move(part).then([](bool b) { return char{b}; }));
-    return when_all(std::move(wide)).then([](const std::vector<char>& values) {
+    return detail::when_all_of_one_type(std::move(wide)).then([](const std::vector<char>& values) {
       return std::vector<bool>(values.begin(), values.end());
     });
   } else {

@@ -29,6 +29,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace far::inline FARSIDE_BACKEND::detail {
@@ -46,6 +47,9 @@ inline void relax() {
 [[gnu::always_inline]] inline bool is_small(std::size_t bytes) {
   return bytes <= (__builtin_constant_p(bytes) ? 64 : 16);
 }
+
+/// Whole words of a put of up to so many bytes are stored once each.
+inline constexpr std::size_t stored_once = 4096;
 
 #ifdef FARSIDE_TSAN
 // The thread sanitizer knows atomics, not memcpy races that are meant, nor fences.
@@ -72,6 +76,33 @@ inline void racy_copy(void* to, const void* from, std::size_t, std::size_t bytes
   while (bytes > 0) move(static_cast<unsigned char>(0));
 }
 #else
+/// Whole words, each by one store. The C library stores some of a short block twice, and who has
+/// seen the first store may have changed the word before the second comes.
+[[gnu::noinline]] inline void store_words(char* to, const char* from, std::size_t bytes) {
+  if (bytes > stored_once || FARSIDE_MUTANT(words_stored_twice)) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  using pair [[gnu::vector_size(16), gnu::aligned(8), gnu::may_alias]] = std::uint64_t;
+  using word [[gnu::may_alias]] = std::uint64_t;
+  auto move = [&]<class T>(T) {
+    *reinterpret_cast<T*>(to) = *reinterpret_cast<const T*>(from);
+    to += sizeof(T), from += sizeof(T);
+  };
+  struct four {
+    pair each[4];
+  };
+  for (; bytes >= 64; bytes -= 64) {
+    move(four{});
+    asm("" ::: "memory");  // or a compiler makes it a call of the C library again
+  }
+  for (; bytes >= 16; bytes -= 16) {
+    move(pair{});
+    asm("" ::: "memory");
+  }
+  if (bytes != 0) move(word{});
+}
+
 /// Word by word, whatever the alignment of the private side, and bytes before and after: where the
 /// two sides are not aligned alike, the C library's accesses would cut the shared side's words.
 template <bool FromShared>
@@ -84,8 +115,13 @@ template <bool FromShared>
     d += n, s += n, bytes -= n;
   };
   skip(-offset & 7);  // there are at least 8 bytes
-  if ((reinterpret_cast<std::uintptr_t>(FromShared ? d : s) & 7) == 0)
-    skip(bytes & ~std::size_t{7});
+  if ((reinterpret_cast<std::uintptr_t>(FromShared ? d : s) & 7) == 0) {
+    std::size_t whole = bytes & ~std::size_t{7};
+    if constexpr (FromShared)
+      skip(whole);
+    else
+      store_words(d, s, whole), d += whole, s += whole, bytes -= whole;
+  }
   for (; bytes >= 8; d += 8, s += 8, bytes -= 8) {
     std::uint64_t word;
     if constexpr (FromShared) {
@@ -101,19 +137,21 @@ template <bool FromShared>
   skip(bytes);
 }
 
-/// Copies so that each aligned 8-byte word is moved by one access (the `racy_get` trait).
-/// Small objects go word by word. The rest goes to the C library, which uses accesses of 8 bytes or
-/// more on aligned blocks: from 3 words on it is faster than a loop whose length only runs tell
-/// (64 bytes: twice the bandwidth).
-/// `offset` is that of the shared side in its segment, which begins on a page: its alignment is
-/// known to the compiler where that of the address is not.
+/// Copies so that each aligned 8-byte word is moved by one access (the `racy_get` trait), and
+/// stored once. Small objects go word by word. Loads of the rest are the C library's, which makes
+/// accesses of 8 bytes or more on aligned blocks: from 3 words on it is faster than a loop whose
+/// length only runs tell (64 bytes: twice the bandwidth). `offset` is that of the shared side in
+/// its segment, which begins on a page: its alignment is known to the compiler where that of the
+/// address is not.
 template <bool FromShared>
 inline void racy_copy(void* to, const void* from, std::size_t offset, std::size_t bytes) {
   if (bytes == 0) return;  // the pointers may be null
   if (!is_small(bytes) || ((offset | bytes) & 7) != 0) {
     auto privately = reinterpret_cast<std::uintptr_t>(FromShared ? to : from);
-    if (bytes < 8 || ((offset | bytes | privately) & 7) == 0 ||
-        FARSIDE_MUTANT(words_cut_at_odd_addresses))
+    bool whole_words = ((offset | bytes | privately) & 7) == 0;
+    if (!FromShared && whole_words)
+      store_words(static_cast<char*>(to), static_cast<const char*>(from), bytes);
+    else if (bytes < 8 || whole_words || FARSIDE_MUTANT(words_cut_at_odd_addresses))
       std::memcpy(to, from, bytes);
     else
       misaligned_copy<FromShared>(to, from, offset, bytes);
