@@ -15,9 +15,10 @@ using word = std::uint64_t;
 constexpr std::size_t room = std::size_t{1} << 16;  ///< elements for each rank
 
 /// All ranks push 1,024 words at once to a queue on rank 0; the floor copies them to the memory of
-/// rank 0 that has been copied to before, as the queue's has.
+/// rank 0 that has been copied to before, as the queue's has, by this rank or another: they take
+/// the blocks in turn, and who begins is another one each time.
 void blocks(suite& s) {
-  constexpr std::size_t many = 1024;
+  constexpr std::size_t many = 1024, room = std::size_t{1} << 18;
   constexpr const char* name = "fast_queue push, 1024 at once, one pusher";
   constexpr const char* all = "fast_queue push, 1024 at once, all ranks";
   constexpr const char* pops = "fast_queue pop, 1024 at once";
@@ -27,12 +28,16 @@ void blocks(suite& s) {
   ptr<word> area = nullptr;
   if (!coherent() || rank() == 0) area = alloc<word>(room * nprocs());
   if (coherent()) area = broadcast(area, 0);
-  word* to = area.local() + rank() * room;
+  word* to = area.local();
+  std::size_t laps = 0;
   auto copy = [&](rank_t copiers, auto one) {
     return prepared{room / many, [] {},
                     [&, copiers, one](std::size_t n) {
+                      const std::size_t each = coherent() ? copiers : 1;
+                      const std::size_t first = (rank() + detail::mix(++laps)) % each;
                       if (rank() < nprocs() - copiers) return;
-                      for (std::size_t i = 0; i < n; ++i) one(to + i * many), keep(to);
+                      for (std::size_t i = 0; i < n; ++i)
+                        one(to + (i * each + first) * many), keep(to);
                     }};
   };
   auto push = [&](rank_t pushers) {

@@ -154,9 +154,9 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
     if (s.asks(promise::pop))
       if (auto popped = ask_pop(s, detail::ring_asks::phased, false, n)) return *std::move(popped);
     detail::ring_grant got = s.line.phased_pop(n);
-    std::vector<std::byte> forms(got.count * sizeof(form));
-    if (got.count != 0) s.slots.read(s.line, got.first, got.count, forms.data());
-    return this->unpacked(forms.data(), got.count, true);
+    return this->unpacked(got.count, true, [&](std::byte* forms) {
+      s.slots.read(s.line, got.first, got.count, forms);
+    });
   }
   std::vector<T> try_pop(std::uint64_t most) { return pop(most); }
 

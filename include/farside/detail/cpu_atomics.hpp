@@ -152,8 +152,10 @@ template <bool Sure = false>
     return seen == 0;
   }
 #endif
+  // Not a member of std::atomic_ref, which a compiler may call.
   std::uint64_t expected = 0;
-  return std::atomic_ref<std::uint64_t>(word).compare_exchange_strong(expected, desired, order);
+  return __atomic_compare_exchange_n(&word, &expected, desired, false, static_cast<int>(order),
+                                     static_cast<int>(order));
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

@@ -149,8 +149,30 @@ class hosted_ring {
       : state_(new state(kind, host, capacity, with)) {}
 
   /// Objects of `n` forms; their boxes are released if they are `taken`.
+  /// Elements that are their own bytes can be read to where they shall be.
+  static constexpr bool own_bytes =
+      plain<T> && std::is_default_constructible_v<T> && !std::is_same_v<T, bool>;
+
+  /// `read` writes the forms of `n` elements to where it is told.
+  template <class Read>
+  static std::vector<T> unpacked(std::size_t n, bool taken, Read read) {
+    if constexpr (own_bytes) {
+      std::vector<T> values(n);
+      if (n != 0) read(reinterpret_cast<std::byte*>(values.data()));
+      return values;
+    } else {
+      std::vector<std::byte> forms(n * sizeof(form));
+      if (n != 0) read(forms.data());
+      return unpacked(forms.data(), n, taken);
+    }
+  }
   static std::vector<T> unpacked(const std::byte* forms, std::size_t n, bool taken) {
     std::vector<T> values;
+    if constexpr (own_bytes) {
+      values.resize(n);
+      if (n != 0) std::memcpy(static_cast<void*>(values.data()), forms, n * sizeof(T));
+      return values;
+    }
     values.reserve(n);
     for (std::size_t i = 0; i < n; ++i) values.push_back(unpack(forms + i * sizeof(form), taken));
     return values;

@@ -85,22 +85,22 @@ inline void racy_copy(void* to, const void* from, std::size_t, std::size_t bytes
   }
   using pair [[gnu::vector_size(16), gnu::aligned(8), gnu::may_alias]] = std::uint64_t;
   using word [[gnu::may_alias]] = std::uint64_t;
-  auto move = [&]<class T>(T) {
-    *reinterpret_cast<T*>(to) = *reinterpret_cast<const T*>(from);
-    to += sizeof(T), from += sizeof(T);
-  };
-  struct four {
-    pair each[4];
-  };
-  for (; bytes >= 64; bytes -= 64) {
-    move(four{});
+  auto go_on = [&](std::size_t by) __attribute__((always_inline)) {
+    to += by, from += by, bytes -= by;
     asm("" ::: "memory");  // or a compiler makes it a call of the C library again
+  };
+  while (bytes >= 64) {
+    auto* source = reinterpret_cast<const pair*>(from);
+    auto* target = reinterpret_cast<pair*>(to);
+    const pair a = source[0], b = source[1], c = source[2], d = source[3];
+    target[0] = a, target[1] = b, target[2] = c, target[3] = d;
+    go_on(64);
   }
-  for (; bytes >= 16; bytes -= 16) {
-    move(pair{});
-    asm("" ::: "memory");
+  while (bytes >= 16) {
+    *reinterpret_cast<pair*>(to) = *reinterpret_cast<const pair*>(from);
+    go_on(16);
   }
-  if (bytes != 0) move(word{});
+  if (bytes != 0) *reinterpret_cast<word*>(to) = *reinterpret_cast<const word*>(from);
 }
 
 /// Word by word, whatever the alignment of the private side, and bytes before and after: where the

@@ -108,9 +108,12 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_quickly(const quick_ta
   word h = peek(at[0]);
   clear = true;
   if (!where.fits(h)) [[unlikely]] {
-    // An empty home says it all, or, if its table moves, nothing, whatever lies behind it.
-    if (head(first).never_taken() && !FARSIDE_MUTANT(map_empty_home_passed))
-      at = where.home, h = first;
+    // An empty home says it all, or, if its table moves, nothing, whatever lies behind it. Without
+    // a branch: who looks for what is not there cannot tell beforehand.
+    const bool says_it = head(first).never_taken() && !FARSIDE_MUTANT(map_empty_home_passed);
+    at = says_it ? where.home : at;
+    h = says_it ? first : h;
+    asm("" : "+r"(at), "+r"(h));
     for (; !where.fits(h); h = peek((at += bucket_words)[0])) {
       if (where.is_another(h)) continue;
       clear = h == 0 && atomic(at[0]).load(settles) == 0;

@@ -7,6 +7,7 @@
 #include <farside/core/memory.hpp>
 #include <farside/core/serialization.hpp>
 #include <farside/detail/hashing.hpp>
+#include <farside/detail/map/bucket.hpp>
 #include <farside/detail/mutants.hpp>
 
 #include <cstring>
@@ -20,13 +21,13 @@ struct stored {
   using form = typename fixed_form<T>::type;
   static constexpr std::size_t words = (sizeof(form) + 7) / 8;
 
-  static void pack(const T& value, std::uint64_t* to) {
+  FARSIDE_HOT static void pack(const T& value, std::uint64_t* to) {
     to[words - 1] = 0;
     auto&& packed = fixed_form<T>::pack(value);
     std::memcpy(to, &packed, sizeof(form));
   }
   static std::optional<T> unpack(const std::uint64_t* from) { return read(from); }
-  static T read(const std::uint64_t* from) {
+  FARSIDE_HOT static T read(const std::uint64_t* from) {
     struct alignas(form) image {
       std::byte bytes[sizeof(form)];
     } copy;
@@ -34,7 +35,7 @@ struct stored {
     return fixed_form<T>::unpack(std::bit_cast<form>(copy));
   }
   /// Whether it is `value`; nothing if that cannot be told yet.
-  static std::optional<bool> equals(const std::uint64_t* from, const T& value) {
+  FARSIDE_HOT static std::optional<bool> equals(const std::uint64_t* from, const T& value) {
     return read(from) == value;
   }
   static void release(const std::uint64_t*) {}
@@ -84,7 +85,9 @@ template <countable V>
 struct stored_number {
   static constexpr bool in_place = true;
   static constexpr std::size_t words = 1;
-  static void pack(const V& value, std::uint64_t* to) { *to = static_cast<std::uint64_t>(value); }
+  FARSIDE_HOT static void pack(const V& value, std::uint64_t* to) {
+    *to = static_cast<std::uint64_t>(value);
+  }
   static std::optional<V> unpack(const std::uint64_t* from) { return static_cast<V>(*from); }
   static void release(const std::uint64_t*) {}
 };
