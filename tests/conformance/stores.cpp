@@ -64,7 +64,7 @@ FAR_TEST(each_word_is_stored_once) {
   auto* shared =
       static_cast<word*>(far::detail::here().link.address(mine[next].rank(), mine[next].offset()));
   const bool watches = can_step && far::rank() == 0 && far::detail::here().link.coherent();
-  for (std::size_t n : {1, 2, 3, 4, 5, 6, 7, 9, 11, 12, 13, 15, 17, 23, 31, 33, 63, 100}) {
+  for (std::size_t n : {1, 2, 3, 4, 5, 6, 7, 9, 11, 12, 13, 15, 17, 23, 31, 33, 63, 100, 128}) {
     std::vector<word> words(n);
     std::iota(words.begin(), words.end(), 1000 * n);  // none that is there already
     auto put = [&] { far::put(mine[next], words.data(), n); };

@@ -49,7 +49,7 @@ inline void relax() {
 }
 
 /// Whole words of a put of up to so many bytes are stored once each.
-inline constexpr std::size_t stored_once = 4096;
+inline constexpr std::size_t stored_once = 1024;
 
 #ifdef FARSIDE_TSAN
 // The thread sanitizer knows atomics, not memcpy races that are meant, nor fences.
@@ -90,8 +90,8 @@ inline void racy_copy(void* to, const void* from, std::size_t, std::size_t bytes
     asm("" ::: "memory");  // or a compiler makes it a call of the C library again
   };
   while (bytes >= 64) {
-    auto* source = reinterpret_cast<const pair*>(from);
-    auto* target = reinterpret_cast<pair*>(to);
+    const pair* source = reinterpret_cast<const pair*>(from);  // `auto` forgets how it is aligned
+    pair* target = reinterpret_cast<pair*>(to);
     const pair a = source[0], b = source[1], c = source[2], d = source[3];
     target[0] = a, target[1] = b, target[2] = c, target[3] = d;
     go_on(64);
