@@ -174,6 +174,34 @@ MIXED_TEST(all_push_and_pop) {
   }
 }
 
+/// Words that are the same in two rounds of a slot, and others in the next: one that lands late
+/// must not land on what came after it.
+MIXED_TEST(words_that_come_again) {
+  Queue<wide> q(0, 1);
+  auto random = far_test::random_engine();
+  const bool alone = far::nprocs() == 1;
+  const int pushers = alone ? 1 : static_cast<int>(far::nprocs()) - 1;
+  const int each = std::max(4, 60 / pushers);
+  std::uint64_t pushed = 0, popped = 0;
+  auto push = [&] {
+    wide next;
+    std::uint64_t same = random() % 2;
+    for (auto& word : next.words) pushed += word = same;
+    q.async_push(next).wait();  // on its way
+  };
+  auto pop = [&] {
+    for (auto word : q.pop().words) popped += word;
+  };
+  // Who pushes does not pop: it would see to it that its own words land.
+  for (int i = 0; i < (far::rank() == 0 ? each * pushers : each); ++i) {
+    if (far::rank() != 0 || alone) push();
+    if (far::rank() == 0) pop();
+  }
+  far::barrier();
+  CHECK_EQ(far::all_reduce(popped), far::all_reduce(pushed));
+  CHECK(q.empty());
+}
+
 /// Some only push and some only pop, always waiting: for room, and for elements.
 MIXED_TEST(producers_and_consumers) {
   if (far::nprocs() < 2) SKIP("needs 2 ranks");
