@@ -30,15 +30,16 @@ void blocks(suite& s) {
   if (coherent()) area = broadcast(area, 0);
   word* to = area.local();
   std::size_t laps = 0;
-  auto copy = [&](rank_t copiers, auto one) {
+  auto each_block = [&](rank_t copiers, std::size_t n, auto one) __attribute__((always_inline)) {
+    const std::size_t each = coherent() ? copiers : 1;
+    const std::size_t first = (rank() + detail::mix(++laps)) % each;
+    if (rank() < nprocs() - copiers) return;
+    for (std::size_t i = 0; i < n; ++i) one(to + (i * each + first) * many), keep(to);
+  };
+  auto fill = [&](word* at) { std::memcpy(at, values.data(), many * 8); };
+  auto copy = [&](rank_t copiers) {
     return prepared{room / many, [] {},
-                    [&, copiers, one](std::size_t n) {
-                      const std::size_t each = coherent() ? copiers : 1;
-                      const std::size_t first = (rank() + detail::mix(++laps)) % each;
-                      if (rank() < nprocs() - copiers) return;
-                      for (std::size_t i = 0; i < n; ++i)
-                        one(to + (i * each + first) * many), keep(to);
-                    }};
+                    [&, copiers](std::size_t n) { each_block(copiers, n, fill); }};
   };
   auto push = [&](rank_t pushers) {
     return prepared{room / many, [&] { queue.clear(); },
@@ -47,9 +48,9 @@ void blocks(suite& s) {
                       while (n-- > 0) queue.push(values);
                     }};
   };
-  auto fill = [&](word* at) { std::memcpy(at, values.data(), many * 8); };
-  s.compare(name, bandwidth(many * 8), push(1), copy(1, fill));
-  s.compare(all, bandwidth(many * 8), push(nprocs()), copy(nprocs(), fill));
+  s.compare(name, bandwidth(many * 8), push(1), copy(1));
+  s.compare(all, bandwidth(many * 8), push(nprocs()), copy(nprocs()));
+  // What is popped, or copied back, anybody has just written.
   s.compare(pops, bandwidth(many * 8),
             prepared{room / many,
                      [&] {
@@ -60,7 +61,16 @@ void blocks(suite& s) {
                      [&](std::size_t n) {
                        while (n-- > 0) keep(queue.pop(many).size());
                      }},
-            copy(nprocs(), [&](word* at) { std::memcpy(values.data(), at, many * 8); }));
+            prepared{room / many,
+                     [&] {
+                       each_block(nprocs(), room / many, fill);
+                       barrier();
+                     },
+                     [&](std::size_t n) {
+                       each_block(nprocs(), n, [&](const word* at) {
+                         std::memcpy(values.data(), at, many * 8);
+                       });
+                     }});
   barrier();
   if (!coherent() || rank() == 0) dealloc(area);
 }

@@ -137,8 +137,8 @@ inline bool claims_inline() {
 #endif
 }
 
-/// The same from zero, in any order that is asked for. `Sure`: claims_inline() is known, so that
-/// there is no call beside it, and registers keep what they have.
+/// The same from zero, relaxed if that is asked for, else sequentially consistent. `Sure`:
+/// claims_inline() is known, so that there is no call beside it, and registers keep what they have.
 template <bool Sure = false>
 [[gnu::always_inline]] inline bool inline_claim(std::uint64_t& word, std::uint64_t desired,
                                                 std::memory_order order) {
@@ -154,8 +154,11 @@ template <bool Sure = false>
 #endif
   // Not a member of std::atomic_ref, which a compiler may call.
   std::uint64_t expected = 0;
-  return __atomic_compare_exchange_n(&word, &expected, desired, false, static_cast<int>(order),
-                                     static_cast<int>(order));
+  if (order == std::memory_order_relaxed)
+    return __atomic_compare_exchange_n(&word, &expected, desired, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED);
+  return __atomic_compare_exchange_n(&word, &expected, desired, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST);
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

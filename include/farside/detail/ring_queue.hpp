@@ -148,12 +148,11 @@ class hosted_ring {
   hosted_ring(const char* kind, rank_t host, std::uint64_t capacity, const container_options& with)
       : state_(new state(kind, host, capacity, with)) {}
 
-  /// Objects of `n` forms; their boxes are released if they are `taken`.
   /// Elements that are their own bytes can be read to where they shall be.
   static constexpr bool own_bytes =
       plain<T> && std::is_default_constructible_v<T> && !std::is_same_v<T, bool>;
 
-  /// `read` writes the forms of `n` elements to where it is told.
+  /// The same of forms that `read` writes to where it is told.
   template <class Read>
   static std::vector<T> unpacked(std::size_t n, bool taken, Read read) {
     if constexpr (own_bytes) {
@@ -166,6 +165,7 @@ class hosted_ring {
       return unpacked(forms.data(), n, taken);
     }
   }
+  /// Objects of `n` forms; their boxes are released if they are `taken`.
   static std::vector<T> unpacked(const std::byte* forms, std::size_t n, bool taken) {
     std::vector<T> values;
     if constexpr (own_bytes) {
