@@ -152,7 +152,7 @@ class hosted_ring {
   static constexpr bool own_bytes =
       plain<T> && std::is_default_constructible_v<T> && !std::is_same_v<T, bool>;
 
-  /// The same of forms that `read` writes to where it is told.
+  /// Objects of `n` forms that `read` writes to where it is told.
   template <class Read>
   static std::vector<T> unpacked(std::size_t n, bool taken, Read read) {
     if constexpr (own_bytes) {
@@ -165,7 +165,7 @@ class hosted_ring {
       return unpacked(forms.data(), n, taken);
     }
   }
-  /// Objects of `n` forms; their boxes are released if they are `taken`.
+  /// The same of forms that are there; their boxes are released if they are `taken`.
   static std::vector<T> unpacked(const std::byte* forms, std::size_t n, bool taken) {
     std::vector<T> values;
     if constexpr (own_bytes) {
