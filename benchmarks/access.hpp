@@ -98,6 +98,10 @@ class by_cpu {
   bool crowded_ = nprocs() > detail::usable_cores();
 };
 
+/// Whether an atomic of that way takes a lock of the target, and ranks spin for it.
+template <class By>
+inline constexpr bool atomics_are_locks = false;
+
 #if defined(FARSIDE_USE_MPI)
 /// By the one-sided calls of MPI: on the library's own window, or, where it sends messages instead
 /// (docs/strategies.md), on one that is made for it. Collective to make, and to end the last copy.
@@ -189,6 +193,10 @@ class by_calls {
   MPI_Win win_;
   std::shared_ptr<void> own_;
 };
+#ifdef OPEN_MPI
+template <>
+inline constexpr bool atomics_are_locks<by_calls> = true;
+#endif
 #endif
 
 #if defined(FARSIDE_USE_SHMEM)

@@ -80,41 +80,69 @@ struct chained_ordered_gets {
   }
 };
 
+/// What a rank does between two atomics: nothing; or something that takes a while, each time
+/// another one of up to 256 steps. Raw atomics of Open MPI are locks that ranks spin for, and all
+/// ranks' locks lie side by side: one who comes back at once finds the lock still in its cache, and
+/// a moment later it may be gone. A nanosecond then makes 80 or 140 ns of the same two calls
+/// (README.md). With pauses each nanosecond counts as one, or two.
+template <bool Made>
+class pauses {
+ public:
+  [[gnu::always_inline]] void operator()() {
+    if (!Made) return;
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    for (std::uint64_t left = state_ >> 56; left > 0; --left) asm volatile("");
+  }
+
+ private:
+  std::uint64_t state_ = rank() + 1;
+};
+
 /// As chained_gets, with fetch_add.
+template <class Pauses>
 struct chained_adds {
   template <class By>
   void operator()(By& by, view<By> where, std::size_t begin, std::size_t n) const {
     word value = 0;
-    for (std::size_t i = 0; i < n; ++i)
+    Pauses pause;
+    for (std::size_t i = 0; i < n; ++i) {
       value = by.fetch_add(By::after(where[begin + i], value), value);
+      pause();
+    }
     keep(value);
   }
 };
 
 /// Calls `each(by, place)` on one place after another, independently.
-template <class One>
+template <class One, class Pauses = pauses<false>>
 struct independent {
   One each;
+  Pauses between{};
   template <class By>
   void operator()(By& by, view<By> where, std::size_t begin, std::size_t n) const {
     One one = each;  // its captures in registers, too
+    Pauses pause = between;
     for (std::size_t i = 0; i < n; ++i) {
       one(by, where[begin + i]);
+      pause();
       asm volatile("" ::: "memory");
     }
   }
 };
 
 /// Compare-and-swaps of a word that others may change too.
+template <class Pauses>
 struct compare_swaps {
   bool until_success;
   template <class By>
   void operator()(By& by, view<By> where, std::size_t begin, std::size_t n) const {
     auto place = where[begin];
     word expected = 0;
+    Pauses pause;
     for (std::size_t i = 0; i < n; ++i) {
       for (;;) {
         word seen = by.compare_swap(place, expected, expected + 1);
+        pause();
         bool done = seen == expected;
         expected = done ? seen + 1 : seen;
         if (done || !until_success) break;
@@ -128,6 +156,8 @@ struct compare_swaps {
 
 template <class Floor>
 class core_benchmark {
+  using usual_pauses = pauses<atomics_are_locks<Floor>>;
+
  public:
   core_benchmark(suite& s, Floor floor) : suite_(s), floor_(floor) {}
 
@@ -234,10 +264,11 @@ class core_benchmark {
     compare(name("put 8B + flush"), time_of_one(), places,
             independent([zero](auto& by, auto place)
                             __attribute__((always_inline)) { by.put_flush(place, zero); }));
-    compare(name("fetch_add"), time_of_one(), places, chained_adds());
+    compare(name("fetch_add"), time_of_one(), places, chained_adds<usual_pauses>());
     compare(name("fetch_add, result unused"), time_of_one(), places,
             independent([zero](auto& by, auto place)
-                            __attribute__((always_inline)) { by.fetch_add(place, zero); }));
+                            __attribute__((always_inline)) { by.fetch_add(place, zero); },
+                        usual_pauses()));
   }
 
   /// As many places as lines of the whole memory, at least; none for a rank without a partner.
@@ -291,15 +322,20 @@ class core_benchmark {
       rank_t home = who == partners::all ? 0 : who == partners::pair ? rank() & ~rank_t{1} : rank();
       bool idle = who == partners::pair && (rank() ^ 1) >= nprocs();
       std::vector<ptr<word>> places(idle ? 0 : 1, far_memory.ranks[home]);
-      auto name = [&](const char* operation) {
-        return detail::text(operation, ", ", names[static_cast<int>(who)]);
-      };
-      compare(name("fetch_add, one word"), time_of_one(), places,
-              independent([](auto& by, auto place)
-                              __attribute__((always_inline)) { by.fetch_add(place, 1); }));
-      compare(name("compare_swap, one try"), time_of_one(), places, compare_swaps{false});
-      compare(name("compare_swap, until success"), time_of_one(), places, compare_swaps{true});
+      std::string partner = names[static_cast<int>(who)];
+      on_one_word<usual_pauses>(partner, places);
+      if (atomics_are_locks<Floor> && suite_.asks_for("without pauses"))
+        on_one_word<pauses<false>>(partner + ", without pauses", places);
     }
+  }
+  template <class Pauses>
+  void on_one_word(const std::string& how, const std::vector<ptr<word>>& places) {
+    auto name = [&](const char* operation) { return detail::text(operation, ", ", how); };
+    auto add = [](auto& by, auto place) __attribute__((always_inline)) { by.fetch_add(place, 1); };
+    compare(name("fetch_add, one word"), time_of_one(), places, independent(add, Pauses()));
+    compare(name("compare_swap, one try"), time_of_one(), places, compare_swaps<Pauses>{false});
+    compare(name("compare_swap, until success"), time_of_one(), places,
+            compare_swaps<Pauses>{true});
   }
 
   void synchronisation() {

@@ -35,6 +35,7 @@ class quick_window {
         start_(of.start_),
         lasts_(of.lasts_.get()),
         own_(of.rank_),
+        served_before_(of.several_nodes_ ? of.rank_ : nobody),
         always_flushes_(of.flush_is_a_fence_) {}
   explicit operator bool() const { return w_ != nullptr; }
 
@@ -79,7 +80,7 @@ class quick_window {
   template <atomic_word T>
   [[gnu::always_inline]] T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
     T old;
-    w_->serve_before_own(rank);
+    serve_before_own(rank);
     MPI_Compare_and_swap(&desired, &expected, &old, word_type<T>(), static_cast<int>(rank),
                          place(offset), win_);
     complete(rank);
@@ -169,17 +170,22 @@ class quick_window {
   template <atomic_word T>
   [[gnu::always_inline]] T fetch(rank_t rank, std::size_t offset, T value, MPI_Op op) {
     T old;
-    w_->serve_before_own(rank);
+    serve_before_own(rank);
     MPI_Fetch_and_op(&value, &old, word_type<T>(), static_cast<int>(rank), place(offset), op, win_);
     complete(rank);
     return old;
   }
 
+  [[gnu::always_inline]] void serve_before_own(rank_t rank) {
+    if (rank == served_before_) [[unlikely]]
+      w_->progress();
+  }
+
   /// window::complete() of one thread.
   [[gnu::always_inline]] void complete(rank_t rank) const {
     if (last(rank) > window::clean_own) w_->clean(rank);
-    if (window::target& to = w_->targets_[rank]; to.under_way != 0) [[unlikely]]
-      w_->settle(to);
+    if (!w_->all_settled()) [[unlikely]]
+      w_->settle(w_->targets_[rank]);
     complete_clean(rank);
   }
   [[gnu::always_inline]] void complete_clean(rank_t rank) const {
@@ -206,7 +212,9 @@ class quick_window {
   MPI_Win win_{};
   MPI_Aint start_ = 0;
   std::uint64_t* lasts_ = nullptr;
+  static constexpr rank_t nobody = ~rank_t{0};
   rank_t own_ = 0;
+  rank_t served_before_ = nobody;  ///< of whom window::serve_before_own() serves others first
   /// Even if there is nothing to flush: a fence of the CPU is what that has to be, too.
   bool always_flushes_ = false;
 };
