@@ -125,4 +125,46 @@ FAR_TEST(histories_of_colliding_keys) {
   check_histories<int, std::uint64_t, collides_always>("hash_map, colliding,", 150, true);
 }
 
+/// Words that are the same in two versions of a value, and others in the next: one that lands late
+/// must not land on what came after it.
+FAR_TEST(words_that_come_again) {
+  auto random = far_test::random_engine();
+  const int each = std::max(4, 60 / static_cast<int>(far::nprocs()));
+  far::hash_map<int, triple> map(16);
+  auto add = [](triple to, const triple& step) {
+    return triple{to.a + step.a, to.b + step.b, to.c + step.c};
+  };
+  triple added{0, 0, 0};
+  map.insert(1, added);
+  for (int i = 0; i < each; ++i) {
+    const triple step{random() % 2, random() % 2, random() % 2};
+    map.accumulate(1, step, add);
+    added = add(added, step);
+  }
+  far::barrier();
+  auto found = map.find(1);
+  CHECK(found.has_value());
+  CHECK_EQ(found->a, far::all_reduce(added.a));
+  CHECK_EQ(found->b, far::all_reduce(added.b));
+  CHECK_EQ(found->c, far::all_reduce(added.c));
+}
+
+/// Words that have not come are zero, and so is the key that is looked for. It is never there, but
+/// others with its hash are on their way.
+FAR_TEST(nobody_is_taken_for_zero) {
+  constexpr std::uint64_t keys = 6;
+  const bool inserts = far::rank() + 1 == far::nprocs();
+  for (int round = 0; round < 10; ++round) {
+    far::hash_map<std::uint64_t, std::uint64_t, collides_always> map(64);
+    for (std::uint64_t i = 1; i <= keys; ++i) {
+      if (inserts) CHECK(map.insert(i, 7));
+      if (!inserts || far::nprocs() == 1)
+        for (int look = 0; look < 5; ++look) CHECK(!map.find(0));
+    }
+    far::barrier();
+    CHECK_EQ(map.size(), keys);
+    CHECK(!map.find(0));
+  }
+}
+
 }  // namespace hash_map_linearizability_tests

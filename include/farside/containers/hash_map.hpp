@@ -311,7 +311,7 @@ class hash_map {
         if constexpr (engine::template changes_by_one_get<Update>)
           return e.template update_by_one_get<Update>(tables, key, by, with);
         else if constexpr (engine::template adds_by_one_atomic<Update>)
-          return e.template add_by_one_atomic<Update>(key, by, with);
+          return engine::outcome::of_old(e.template add_by_one_atomic<Update>(key, by, with));
         else if constexpr (engine::template creates_by_one_swap<Update>)
           return e.template create_by_one_swap<Update>(tables, key, by, with);
       }

@@ -301,6 +301,11 @@ class engine : public shared_state {
   struct outcome {
     bool created = false;
     std::optional<V> old{};  ///< what was there, where the update asked for it
+
+    /// Of an update that asks for it.
+    FARSIDE_HOT static outcome of_old(std::optional<V> old) {
+      return {!old.has_value(), std::move(old)};
+    }
   };
 
   enum class glance { unclear, absent, in_cell, found };
@@ -429,7 +434,7 @@ class engine : public shared_state {
   outcome create_by_one_swap(const quick_tables& in, handed<K> key, handed<Update> with,
                              promise promised);
   template <class Update>
-  outcome add_by_one_atomic(handed<K> key, handed<Update> with, promise promised);
+  returned<V> add_by_one_atomic(handed<K> key, handed<Update> with, promise promised);
   template <class Update>
   std::optional<outcome> add_to_known(handed<K> key, const Update& with);
   std::optional<outcome> after_adding(typename known_cells<K, Hash>::cell_place& known,

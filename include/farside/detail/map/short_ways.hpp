@@ -120,18 +120,39 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(prefetched<engine>&
                                                              handed<K> key, bool quiet, word& index)
     -> glance {
   if constexpr (!std::is_same_v<Probing, linear_probing>) return glance::unclear;
-  // Past another key's home without a branch, as nobody can predict that one.
-  index = seen.buckets[0].top().is_another(fingerprint) ? 1 : 0;
+  constexpr glance there = cells ? glance::in_cell : glance::found;
+  constexpr auto usual = static_cast<std::uint32_t>(cells ? state::cell : state::plain);
+  const std::uint32_t wanted = fingerprint << 4 | usual;
+  auto lower = [](const entry& e) { return static_cast<std::uint32_t>(e.head_word); };
+  // What a bucket with that head says of the key.
+  auto look = [&](const entry& e, word at, bool& same) __attribute__((always_inline)) {
+    same = *key_store::equals(e.key(), key);
+    return (quiet || e.shows(same, bucket_after(home, at).raw())) &&
+           (!cells || cell::simple(e.value()[0]));
+  };
+  bool same;
+  // Most keys have their home, or the bucket after it. Which of the two nobody can predict, so that
+  // no branch asks.
+  index = (lower(seen.buckets[0]) ^ wanted) > head::state_and_flags ? 1 : 0;
   asm("" : "+r"(index));
-  for (; index < seen.count; ++index) {
+  if (const entry& e = seen.buckets[index];
+      index < seen.count && lower(e) == wanted && look(e, index, same) && same) [[likely]]
+    return there;
+  // Of most that are not there the home is empty, or it is another key's and the next one is.
+  if (index != 0) {
+    word h = seen.buckets[0].head_word;
+    const word next = seen.count > 1 ? seen.buckets[1].head_word : ~word{0};
+    h = head(h).never_taken() ? h : next;
+    asm("" : "+r"(h));
+    if (h == 0) return glance::absent;
+  }
+  for (index = 0; index < seen.count; ++index) {
     const entry& e = seen.buckets[index];
     const head h = e.top();
     if (h.is_empty()) return glance::absent;
     if (h.fingerprint() != fingerprint && !h.moved_empty()) continue;
-    if (h.frozen() || h.moved() || h.what() != (cells ? state::cell : state::plain)) break;
-    if (!quiet && !e.is_sealed(bucket_after(home, index).raw())) break;
-    if (cells && !cell::simple(e.value()[0])) break;
-    if (*key_store::equals(e.key(), key)) return cells ? glance::in_cell : glance::found;
+    if (lower(e) != wanted || !look(e, index, same)) break;
+    if (same) return there;
   }
   return glance::unclear;
 }
@@ -236,15 +257,16 @@ template <class Update>
   return outcome{true};
 }
 
-/// To a cell whose place is known: one atomic.
+/// To a cell whose place is known: one atomic. Returns what was there.
 template <class K, class V, class Hash, class Probing>
 template <class Update>
 [[gnu::noinline]] auto engine<K, V, Hash, Probing>::add_by_one_atomic(handed<K> key,
                                                                       handed<Update> with,
-                                                                      promise promised) -> outcome {
+                                                                      promise promised)
+    -> returned<V> {
   if (auto done = add_to_known<Update>(key, with)) [[likely]]
-    return *std::move(done);
-  return update_slowly<Update>(key, with, promised, static_cast<prefetched<engine>*>(nullptr));
+    return done->old;
+  return update_slowly<Update>(key, with, promised, static_cast<prefetched<engine>*>(nullptr)).old;
 }
 
 /// find_at_once() for a change: of a cell that is there, or of the first empty bucket, which it

@@ -133,9 +133,19 @@ template <class B>
   requires(B::coherent())
 inline constexpr bool always_coherent<B> = true;
 
+/// Whether each atomic ends with a fence of the CPU, as far as `at_hand` knows.
+template <class Quick>
+FARSIDE_HOT inline bool atomics_are_fences(const Quick& at_hand) {
+  if constexpr (requires { at_hand.far_view.flush_is_a_fence(); })
+    return at_hand.far_view.flush_is_a_fence();
+  else
+    return false;
+}
+
 /// A back end may have a cheaper way than flush to do what far_access::settle() asks for.
 template <class Link>
-inline void settle_atomics(Link& link, rank_t rank) {
+FARSIDE_HOT inline void settle_atomics(Link& link, rank_t rank) {
+  if (atomics_are_fences(quick)) return;
   if constexpr (requires { link.settle(rank); })
     link.settle(rank);
   else
@@ -223,7 +233,7 @@ class far_access {
   /// An operation ends with an atomic: gets of others that begin later shall see it, and this
   /// rank's later gets shall come after it. No round trip, as no put is under way, and not counted.
   void settle() { settle(c_, table_.rank()); }
-  static void settle(context& c, rank_t rank) {
+  FARSIDE_HOT static void settle(context& c, rank_t rank) {
     if (!FARSIDE_MUTANT(map_ends_unsettled)) settle_atomics(c.link, rank);
   }
 
