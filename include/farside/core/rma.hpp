@@ -188,6 +188,20 @@ template <class T>
   flush(to.rank());
 }
 
+/// get() for who knows that ranks share no memory: that is not asked first.
+template <class T>
+[[gnu::always_inline]] inline void get_afar(ptr<T> from, T* to, std::size_t n) {
+  if constexpr (has_far_view<transport> && !FARSIDE_CHECKED) {
+    auto by_view = [&](auto& view) __attribute__((always_inline)) {
+      notice while_waiting(quick.notices, operation::get, from.rank());
+      view.get(from.rank(), aligned_offset(from), to, n * sizeof(T));
+    };
+    if (quick.far_view) [[likely]]
+      return by_view(quick.far_view);
+  }
+  get(from, to, n);
+}
+
 }  // namespace detail
 
 /// Lets the transport and everything in flight go on; runs continuations that have become due.

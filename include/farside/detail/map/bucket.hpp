@@ -242,13 +242,13 @@ struct bucket {
     if (top().what() == state::cell && body[0] == 0) return false;
     return seal == right_seal(top(), where);
   }
-  /// The same for who has compared its key. Of a cell the seal is over the key alone, and no other
-  /// key ever has that bucket: words of it that are the same, and not zero, have come.
-  FARSIDE_HOT bool shows(bool same_key, word where) const {
+  /// The same for who has found a value and a key. Of a cell the seal is over the key alone, and no
+  /// other key ever has that bucket: words of it that are the same, and not zero, have come.
+  FARSIDE_HOT bool is_whole(word where) const {
     bool has_zero = false;
     for (std::size_t k = 0; k < KeyWords && !FARSIDE_MUTANT(map_zero_taken_for_come); ++k)
       has_zero |= key()[k] == 0;
-    return (same_key && !has_zero && top().what() == state::cell) || is_sealed(where);
+    return (!has_zero && top().what() == state::cell) || is_sealed(where);
   }
 };
 

@@ -259,7 +259,7 @@ class engine : public shared_state {
     if constexpr (in_place) {
       if (have == nullptr && !includes(with, promise::local)) return find_by_get(key, p, with);
       if (have != nullptr && have->in->direct == nullptr)
-        return find_in_window(*have, have->in->bucket_at(have->first, bucket_words), p, key, with);
+        return find_in_window(*have, p, key, with);
     }
     return find_slowly(key, with, have);
   }
@@ -278,10 +278,11 @@ class engine : public shared_state {
   }
 
   /// short_ways.hpp.
-  returned<V> find_in_window(prefetched<engine>& seen, ptr<word> home, place p, handed<K> key,
-                             promise with);
+  std::optional<V> find_in_window(prefetched<engine>& seen, place p, handed<K> key, promise with);
   std::optional<V> find_by_get(handed<K> key, place p, promise with);
+  struct quick_window;
   returned<V> find_by_one_get(const quick_tables& in, handed<K> key, promise with);
+  returned<V> find_further(const quick_window& seen, handed<K> key, promise with);
 
   /// Takes the key apart once more, so that nothing but the key outlives the short way.
   template <class Window>
@@ -311,8 +312,11 @@ class engine : public shared_state {
   enum class glance { unclear, absent, in_cell, found };
 
   /// short_ways.hpp.
-  static glance look_in(prefetched<engine>& seen, ptr<word> home, std::uint32_t fingerprint,
+  static glance look_in(const entry* buckets, word count, ptr<word> home, std::uint32_t fingerprint,
                         handed<K> key, bool quiet, word& index);
+  template <class Slowly>
+  static returned<V> find_in(const entry* buckets, word count, ptr<word> home,
+                             std::uint32_t fingerprint, handed<K> key, promise with, Slowly slowly);
   FARSIDE_HOT static ptr<word> bucket_after(ptr<word> home, word index) {
     return home + static_cast<std::ptrdiff_t>(index * bucket_words);
   }

@@ -98,12 +98,6 @@ struct prefetched {
   prefetched() = default;
   FARSIDE_HOT prefetched(word from, word capacity)
       : first(from), count(std::min<word>(window<entry>, capacity - from)) {}
-  FARSIDE_HOT prefetched(const quick_tables& all, place p)
-      : prefetched(p.narrow_home(all.by_gets), all.by_gets) {}
-
-  FARSIDE_HOT ptr<word> home(const quick_tables& all, place p) const {
-    return ptr<word>::from_raw(all[p.member].far_buckets + first * sizeof(entry));
-  }
 
   table* in = nullptr;
   word first = 0;
@@ -112,74 +106,70 @@ struct prefetched {
 };
 
 /// The short way where buckets come by gets: in one window of them, from the home on, the key's
-/// bucket, or an empty one before it. Unclear: something is under way, or the window ends before.
+/// bucket, or an empty one before it. Unclear: something is under way, or the window ends before,
+/// or another key has the same fingerprint.
 template <class K, class V, class Hash, class Probing>
-FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(prefetched<engine>& seen,
+FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(const entry* buckets, word count,
                                                              ptr<word> home,
                                                              std::uint32_t fingerprint,
                                                              handed<K> key, bool quiet, word& index)
     -> glance {
   if constexpr (!std::is_same_v<Probing, linear_probing>) return glance::unclear;
-  constexpr glance there = cells ? glance::in_cell : glance::found;
   constexpr auto usual = static_cast<std::uint32_t>(cells ? state::cell : state::plain);
   const std::uint32_t wanted = fingerprint << 4 | usual;
-  auto lower = [](const entry& e) { return static_cast<std::uint32_t>(e.head_word); };
-  // What a bucket with that head says of the key.
-  auto look = [&](const entry& e, word at, bool& same) __attribute__((always_inline)) {
-    same = *key_store::equals(e.key(), key);
-    return (quiet || e.shows(same, bucket_after(home, at).raw())) &&
-           (!cells || cell::simple(e.value()[0]));
+  auto lower = [](word h) { return static_cast<std::uint32_t>(h); };
+  auto is_the_keys = [&]() __attribute__((always_inline)) {
+    const entry& e = buckets[index];
+    const bool same = *key_store::equals(e.key(), key) && (!cells || cell::simple(e.value()[0]));
+    if (!same || !(quiet || e.is_whole(bucket_after(home, index).raw()))) return glance::unclear;
+    return cells ? glance::in_cell : glance::found;
   };
-  bool same;
   // Most keys have their home, or the bucket after it. Which of the two nobody can predict, so that
   // no branch asks.
-  index = (lower(seen.buckets[0]) ^ wanted) > head::state_and_flags ? 1 : 0;
+  word h = buckets[0].head_word;
+  index = (lower(h) ^ wanted) > head::state_and_flags ? 1 : 0;
   asm("" : "+r"(index));
-  if (const entry& e = seen.buckets[index];
-      index < seen.count && lower(e) == wanted && look(e, index, same) && same) [[likely]]
-    return there;
-  // Of most that are not there the home is empty, or it is another key's and the next one is.
-  if (index != 0) {
-    word h = seen.buckets[0].head_word;
-    const word next = seen.count > 1 ? seen.buckets[1].head_word : ~word{0};
-    h = head(h).never_taken() ? h : next;
-    asm("" : "+r"(h));
-    if (h == 0) return glance::absent;
+  if (index < count && lower(buckets[index].head_word) == wanted) [[likely]]
+    return is_the_keys();
+  if (index == 0) return glance::unclear;
+  // Of most that are not there the home is empty, or is another key's and the next one is empty: no
+  // branch asks which, either.
+  const word next = count > 1 ? buckets[1].head_word : ~word{0};
+  h = head(h).never_taken() ? h : next;
+  asm("" : "+r"(h));
+  while (h != 0) {
+    const bool another = (lower(h) ^ wanted) > head::state_and_flags && !head(h).moved_empty();
+    if (!another || ++index >= count) return glance::unclear;
+    h = buckets[index].head_word;
+    if (lower(h) == wanted) return is_the_keys();
   }
-  for (index = 0; index < seen.count; ++index) {
-    const entry& e = seen.buckets[index];
-    const head h = e.top();
-    if (h.is_empty()) return glance::absent;
-    if (h.fingerprint() != fingerprint && !h.moved_empty()) continue;
-    if (lower(e) != wanted || !look(e, index, same)) break;
-    if (same) return there;
-  }
-  return glance::unclear;
+  return glance::absent;
 }
 
 /// In a window that has come. What is not clear is found out the long way, from the same window.
 template <class K, class V, class Hash, class Probing>
-FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_in_window(prefetched<engine>& seen,
-                                                                    ptr<word> home, place p,
-                                                                    handed<K> key, promise with)
-    -> returned<V> {
+template <class Slowly>
+FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_in(const entry* buckets, word count,
+                                                             ptr<word> home,
+                                                             std::uint32_t fingerprint,
+                                                             handed<K> key, promise with,
+                                                             Slowly slowly) -> returned<V> {
   word index;
-  switch (look_in(seen, home, p.fingerprint, key, includes(promise::find, with), index)) {
+  switch (look_in(buckets, count, home, fingerprint, key, includes(promise::find, with), index)) {
     case glance::absent:
       return std::nullopt;
     case glance::in_cell:
-      if constexpr (cells) return cell::decode<V>(seen.buckets[index].value()[0]);
+      if constexpr (cells) return cell::decode<V>(buckets[index].value()[0]);
       __builtin_unreachable();
     case glance::found: {
-      entry whole = seen.buckets[index];
+      entry whole = buckets[index];
       whole.mask(whole.top(), bucket_after(home, index).raw());
       return value_store::unpack(whole.value());
     }
     case glance::unclear:
       break;
   }
-  if (seen.in == nullptr) seen.in = &tables.of(p.member);
-  return find_slowly(key, with, &seen);
+  return slowly();
 }
 
 /// Of any table.
@@ -190,22 +180,62 @@ template <class K, class V, class Hash, class Probing>
   if (t.direct != nullptr) return find_slowly(key, with, static_cast<prefetched<engine>*>(nullptr));
   prefetched<engine> seen(p.home(t.capacity), t.capacity);
   seen.in = &t;
-  ptr<word> home = t.bucket_at(seen.first, bucket_words);
-  get(home, reinterpret_cast<word*>(seen.buckets.data()), seen.count * bucket_words);
-  return find_in_window(seen, home, p, key, with);
+  get(t.bucket_at(seen.first, bucket_words), reinterpret_cast<word*>(seen.buckets.data()),
+      seen.count * bucket_words);
+  return find_in_window(seen, p, key, with);
+}
+template <class K, class V, class Hash, class Probing>
+FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_in_window(prefetched<engine>& seen,
+                                                                    place p, handed<K> key,
+                                                                    promise with)
+    -> std::optional<V> {
+  return find_in(seen.buckets.data(), seen.count, seen.in->bucket_at(seen.first, bucket_words),
+                 p.fingerprint, key, with, [&] { return find_slowly(key, with, &seen); });
 }
 
-/// Of quick_tables. Nothing runs ahead of the fence that a get ends with, at least on x86-64, so
-/// that each load on the way from a key to its bucket is waited for: this way has the fewest.
+/// A window of a key's buckets by quick_tables. Nothing runs ahead of the fence that a get ends
+/// with, at least on x86-64, so that each load on the way from a key to its bucket is waited for,
+/// and each store before it: this way has the fewest. What the long way needs is found once more.
+template <class K, class V, class Hash, class Probing>
+struct engine<K, V, Hash, Probing>::quick_window {
+  FARSIDE_HOT quick_window(const quick_tables& in, place p) {
+    const word first = p.narrow_home(in.by_gets);
+    count = std::min<word>(window<entry>, in.by_gets - first);
+    home = ptr<word>::from_raw(in[p.member].far_buckets + first * sizeof(entry));
+    get_afar(home, reinterpret_cast<word*>(buckets), count * bucket_words);
+  }
+
+  /// The same for the long way, which `go(window)` goes: none if the table is another one by now.
+  template <class Go>
+  FARSIDE_HOT auto further(engine& e, handed<K> key, Go go) const {
+    const place p = e.place_of(key);
+    table& t = e.tables.of(p.member);
+    prefetched<engine> seen(p.home(t.capacity), t.capacity);
+    const bool same = t.bucket_at(seen.first, bucket_words) == home && seen.count == count;
+    seen.in = &t;
+    if (same) std::copy_n(buckets, count, seen.buckets.begin());
+    return go(same ? &seen : nullptr);
+  }
+
+  ptr<word> home;
+  word count;
+  entry buckets[window<entry>];
+};
+
 template <class K, class V, class Hash, class Probing>
 [[gnu::noinline]] auto engine<K, V, Hash, Probing>::find_by_one_get(const quick_tables& in,
                                                                     handed<K> key, promise with)
     -> returned<V> {
   const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
-  prefetched<engine> seen(in, p);
-  ptr<word> home = seen.home(in, p);
-  get(home, reinterpret_cast<word*>(seen.buckets.data()), seen.count * bucket_words);
-  return find_in_window(seen, home, p, key, with);
+  const quick_window seen(in, p);
+  return find_in(seen.buckets, seen.count, seen.home, p.fingerprint, key, with,
+                 [&] { return find_further(seen, key, with); });
+}
+template <class K, class V, class Hash, class Probing>
+[[gnu::noinline]] auto engine<K, V, Hash, Probing>::find_further(const quick_window& seen,
+                                                                 handed<K> key, promise with)
+    -> returned<V> {
+  return seen.further(*this, key, [&](auto* have) { return find_slowly(key, with, have); });
 }
 
 /// The same for a change of a cell that is there: one get and one atomic.
@@ -216,16 +246,15 @@ template <class Update>
                                                                       handed<Update> with,
                                                                       promise promised) -> outcome {
   const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
-  prefetched<engine> seen(in, p);
-  ptr<word> home = seen.home(in, p);
-  get(home, reinterpret_cast<word*>(seen.buckets.data()), seen.count * bucket_words);
+  const quick_window seen(in, p);
   word index;
-  if (look_in(seen, home, p.fingerprint, key, false, index) == glance::in_cell) {
+  if (look_in(seen.buckets, seen.count, seen.home, p.fingerprint, key, false, index) ==
+      glance::in_cell) {
     word value = seen.buckets[index].value()[0];
     V old = cell::decode<V>(value);
     V wanted = with.next(old);
     if (cell::fits(wanted)) {
-      ptr<word> at = bucket_after(home, index) + 2;
+      ptr<word> at = bucket_after(seen.home, index) + 2;
       if (compare_swap(at, value, cell::encode(wanted)) != value &&
           !FARSIDE_MUTANT(map_lost_swap_taken_for_won))
         return update_slowly<Update>(key, with, promised,
@@ -234,8 +263,8 @@ template <class Update>
       return outcome{false, old};
     }
   }
-  seen.in = &tables.of(p.member);
-  return update_slowly<Update>(key, with, promised, &seen);
+  return seen.further(*this, key,
+                      [&](auto* have) { return update_slowly<Update>(key, with, promised, have); });
 }
 
 /// A new entry in an empty home: one atomic, and one put.
