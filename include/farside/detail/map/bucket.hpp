@@ -242,9 +242,11 @@ struct bucket {
     if (top().what() == state::cell && body[0] == 0) return false;
     return seal == right_seal(top(), where);
   }
-  /// The same for who has found a value and a key. Of a cell the seal is over the key alone, and no
-  /// other key ever has that bucket: words of it that are the same, and not zero, have come.
-  FARSIDE_HOT bool is_whole(word where) const {
+  /// The same for who has found the value and the key it looks for, and only reads. Of a cell the
+  /// seal is over the key alone, and no other key ever has that bucket: words of it that are the
+  /// same, and not zero, have come. Who changes the value needs the seal itself: of a put of three
+  /// words some store the second twice (docs/memory_model.md), once with each of the others.
+  FARSIDE_HOT bool shows_all(word where) const {
     bool has_zero = false;
     for (std::size_t k = 0; k < KeyWords && !FARSIDE_MUTANT(map_zero_taken_for_come); ++k)
       has_zero |= key()[k] == 0;

@@ -312,6 +312,7 @@ class engine : public shared_state {
   enum class glance { unclear, absent, in_cell, found };
 
   /// short_ways.hpp.
+  template <bool ToChange>
   static glance look_in(const entry* buckets, word count, ptr<word> home, std::uint32_t fingerprint,
                         handed<K> key, bool quiet, word& index);
   template <class Slowly>

@@ -109,6 +109,7 @@ struct prefetched {
 /// bucket, or an empty one before it. Unclear: something is under way, or the window ends before,
 /// or another key has the same fingerprint.
 template <class K, class V, class Hash, class Probing>
+template <bool ToChange>
 FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(const entry* buckets, word count,
                                                              ptr<word> home,
                                                              std::uint32_t fingerprint,
@@ -121,7 +122,9 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(const entry* bucket
   auto is_the_keys = [&]() __attribute__((always_inline)) {
     const entry& e = buckets[index];
     const bool same = *key_store::equals(e.key(), key) && (!cells || cell::simple(e.value()[0]));
-    if (!same || !(quiet || e.is_whole(bucket_after(home, index).raw()))) return glance::unclear;
+    const word where = bucket_after(home, index).raw();
+    if (!same || !(quiet || (ToChange ? e.is_sealed(where) : e.shows_all(where))))
+      return glance::unclear;
     return cells ? glance::in_cell : glance::found;
   };
   // Most keys have their home, or the bucket after it. Which of the two nobody can predict, so that
@@ -155,7 +158,8 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_in(const entry* bucket
                                                              handed<K> key, promise with,
                                                              Slowly slowly) -> returned<V> {
   word index;
-  switch (look_in(buckets, count, home, fingerprint, key, includes(promise::find, with), index)) {
+  switch (look_in<false>(buckets, count, home, fingerprint, key, includes(promise::find, with),
+                         index)) {
     case glance::absent:
       return std::nullopt;
     case glance::in_cell:
@@ -248,7 +252,7 @@ template <class Update>
   const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
   const quick_window seen(in, p);
   word index;
-  if (look_in(seen.buckets, seen.count, seen.home, p.fingerprint, key, false, index) ==
+  if (look_in<true>(seen.buckets, seen.count, seen.home, p.fingerprint, key, false, index) ==
       glance::in_cell) {
     word value = seen.buckets[index].value()[0];
     V old = cell::decode<V>(value);
