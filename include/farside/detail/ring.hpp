@@ -205,8 +205,12 @@ class ring {
     }
   }
 
-  std::uint64_t push_slot(std::uint64_t ticket) { return slot_of(ticket, push_lap_); }
-  std::uint64_t pop_slot(std::uint64_t ticket) { return slot_of(ticket, pop_lap_); }
+  [[gnu::always_inline]] std::uint64_t push_slot(std::uint64_t ticket) {
+    return slot_of(ticket, push_lap_);
+  }
+  [[gnu::always_inline]] std::uint64_t pop_slot(std::uint64_t ticket) {
+    return slot_of(ticket, pop_lap_);
+  }
 
   /// Cuts tickets into runs of slots that follow each other: `each(slot, ticket, count)`.
   template <class Each>
@@ -273,7 +277,7 @@ class ring {
   }
 
   /// Without a division, mostly: tickets of a rank go on in the same lap.
-  std::uint64_t slot_of(std::uint64_t ticket, ring_knowledge& lap) {
+  [[gnu::always_inline]] std::uint64_t slot_of(std::uint64_t ticket, ring_knowledge& lap) {
     std::uint64_t slot = ticket - lap.value();
     if (slot < shape_.slots) [[likely]]
       return slot;

@@ -183,7 +183,8 @@ class quick_window {
 
   /// window::complete() of one thread.
   [[gnu::always_inline]] void complete(rank_t rank) const {
-    if (last(rank) > window::clean_own) w_->clean(rank);
+    if (last(rank) > window::clean_own)  // window::clean()
+      last(rank) = rank != own_ || always_flushes_ ? 0 : window::clean_own;
     if (!w_->all_settled()) [[unlikely]]
       w_->settle(w_->targets_[rank]);
     complete_clean(rank);

@@ -200,7 +200,7 @@ struct place {
 };
 
 /// The seal over `n` words, bound to `salt`.
-inline word seal_of(const word* words, std::size_t n, word salt) {
+FARSIDE_HOT inline word seal_of(const word* words, std::size_t n, word salt) {
   word h = salt;
   for (std::size_t i = 0; i < n; ++i)
     h = folded_product(h ^ words[i], 0x9e6c'63d0'876a'5b11) + 0x632b'e59b'd9b4'e019 * (i + 1);
@@ -231,13 +231,13 @@ struct bucket {
   }
 
   /// The seal that belongs to this bucket if its head is `h` and it lies at `where`.
-  word right_seal(head h, word where) const {
+  FARSIDE_HOT word right_seal(head h, word where) const {
     if (h.what() == state::cell) return seal_of(key(), KeyWords, mix(where));
     return seal_of(body, ValueWords + KeyWords, mix(where ^ mix(h.version())));
   }
   /// Whether value and key are those of the head. A cell's value must have come: it is not zero
   /// then.
-  bool is_sealed(word where) const {
+  FARSIDE_HOT bool is_sealed(word where) const {
     if (FARSIDE_MUTANT(map_seal_not_checked)) return true;
     if (top().what() == state::cell && body[0] == 0) return false;
     return seal == right_seal(top(), where);

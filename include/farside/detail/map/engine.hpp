@@ -434,7 +434,8 @@ class engine : public shared_state {
   template <class Update>
   outcome update_by_one_get(const quick_tables& in, handed<K> key, handed<Update> with,
                             promise promised);
-
+  template <class Update>
+  outcome update_further(const quick_window& seen, handed<K> key, handed<Update> with, promise how);
   template <class Update>
   outcome create_by_one_swap(const quick_tables& in, handed<K> key, handed<Update> with,
                              promise promised);

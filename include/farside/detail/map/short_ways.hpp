@@ -267,6 +267,14 @@ template <class Update>
       return outcome{false, old};
     }
   }
+  return update_further<Update>(seen, key, with, promised);
+}
+template <class K, class V, class Hash, class Probing>
+template <class Update>
+[[gnu::noinline]] auto engine<K, V, Hash, Probing>::update_further(const quick_window& seen,
+                                                                   handed<K> key,
+                                                                   handed<Update> with,
+                                                                   promise promised) -> outcome {
   return seen.further(*this, key,
                       [&](auto* have) { return update_slowly<Update>(key, with, promised, have); });
 }
