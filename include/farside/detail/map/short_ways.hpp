@@ -206,7 +206,11 @@ struct engine<K, V, Hash, Probing>::quick_window {
     const word first = p.narrow_home(in.by_gets);
     count = std::min<word>(window<entry>, in.by_gets - first);
     home = ptr<word>::from_raw(in[p.member].far_buckets + first * sizeof(entry));
-    get_afar(home, reinterpret_cast<word*>(buckets), count * bucket_words);
+  }
+
+  /// What the transport might change is loaded again behind it: what is needed there is not in it.
+  FARSIDE_HOT void fetch(ptr<word> from, word n) {
+    get_afar(from, reinterpret_cast<word*>(buckets), n * bucket_words);
   }
 
   /// The same for the long way, which `go(window)` goes: none if the table is another one by now.
@@ -231,8 +235,11 @@ template <class K, class V, class Hash, class Probing>
                                                                     handed<K> key, promise with)
     -> returned<V> {
   const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
-  const quick_window seen(in, p);
-  return find_in(seen.buckets, seen.count, seen.home, p.fingerprint, key, with,
+  quick_window seen(in, p);
+  const ptr<word> home = seen.home;
+  const word count = seen.count;
+  seen.fetch(home, count);
+  return find_in(seen.buckets, count, home, p.fingerprint, key, with,
                  [&] { return find_further(seen, key, with); });
 }
 template <class K, class V, class Hash, class Probing>
@@ -250,15 +257,18 @@ template <class Update>
                                                                       handed<Update> with,
                                                                       promise promised) -> outcome {
   const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
-  const quick_window seen(in, p);
+  quick_window seen(in, p);
+  const ptr<word> home = seen.home;
+  const word count = seen.count;
+  seen.fetch(home, count);
   word index;
-  if (look_in<true>(seen.buckets, seen.count, seen.home, p.fingerprint, key, false, index) ==
+  if (look_in<true>(seen.buckets, count, home, p.fingerprint, key, false, index) ==
       glance::in_cell) {
     word value = seen.buckets[index].value()[0];
     V old = cell::decode<V>(value);
     V wanted = with.next(old);
     if (cell::fits(wanted)) {
-      ptr<word> at = bucket_after(seen.home, index) + 2;
+      ptr<word> at = bucket_after(home, index) + 2;
       if (compare_swap(at, value, cell::encode(wanted)) != value &&
           !FARSIDE_MUTANT(map_lost_swap_taken_for_won))
         return update_slowly<Update>(key, with, promised,
