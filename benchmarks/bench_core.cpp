@@ -83,8 +83,8 @@ struct chained_ordered_gets {
 /// What a rank does between two atomics: nothing; or something that takes a while, each time
 /// another one of up to 256 steps. Raw atomics of Open MPI are locks that ranks spin for, and all
 /// ranks' locks lie side by side: one who comes back at once finds the lock still in its cache, and
-/// a moment later it may be gone. A nanosecond then makes 80 or 140 ns of the same two calls
-/// (README.md). With pauses each nanosecond counts as one, or two.
+/// a moment later it may be gone, so that the same two calls take now 80 ns and now 140
+/// (README.md). With pauses all cases are met, and a step more makes it longer, each time.
 template <bool Made>
 class pauses {
  public:
