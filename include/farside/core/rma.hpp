@@ -190,16 +190,17 @@ template <class T>
 
 /// get() for who knows that ranks share no memory: that is not asked first.
 template <class T>
-[[gnu::always_inline]] inline void get_afar(ptr<T> from, T* to, std::size_t n) {
+[[gnu::always_inline]] inline void get_afar(rank_t rank, std::size_t offset, T* to, std::size_t n) {
+  const std::size_t aligned = offset & ~(alignof(T) - 1);  // it is: this tells the compiler
   if constexpr (has_far_view<transport> && !FARSIDE_CHECKED) {
     auto by_view = [&](auto& view) __attribute__((always_inline)) {
-      notice while_waiting(quick.notices, operation::get, from.rank());
-      view.get(from.rank(), aligned_offset(from), to, n * sizeof(T));
+      notice while_waiting(quick.notices, operation::get, rank);
+      view.get(rank, aligned, to, n * sizeof(T));
     };
     if (quick.far_view) [[likely]]
       return by_view(quick.far_view);
   }
-  get(from, to, n);
+  get(ptr<T>(rank, aligned), to, n);
 }
 
 }  // namespace detail

@@ -169,32 +169,34 @@ struct cell {
 /// from the highest bits of the hash, the fingerprint from the lowest ones, the home from those
 /// between: a rank number has 19 bits.
 struct place {
+  word hash;
   std::uint32_t member;
-  std::uint32_t fingerprint;
-  word rest;
 
   static constexpr word narrow = word{1} << 24;  ///< tables of fewer buckets
 
-  FARSIDE_HOT place(word hash, std::uint32_t members)
-      : member(share(hash, members)),
-        fingerprint(static_cast<std::uint32_t>(hash) & head::fingerprint_mask),
-        rest(hash << 20) {}
+  FARSIDE_HOT place(word key_hash, std::uint32_t members)
+      : hash(key_hash), member(share<0>(key_hash, members)) {}
+  FARSIDE_HOT std::uint32_t fingerprint() const {
+    return static_cast<std::uint32_t>(hash) & head::fingerprint_mask;
+  }
   FARSIDE_HOT word home(word capacity) const {
     if (capacity < narrow) [[likely]]
       return narrow_home(capacity);
-    return reduce_hash(rest, capacity);
+    return reduce_hash(hash << 20, capacity);
   }
-  FARSIDE_HOT word narrow_home(word capacity) const { return share(rest, capacity); }
+  FARSIDE_HOT word narrow_home(word capacity) const { return share<20>(hash, capacity); }
 
  private:
-  /// Maps a word to 0 .. n - 1, n being less than 2^32. On arm64 that is one instruction instead of
-  /// three, and fewer instructions are more operations under way. Elsewhere half of the word is
-  /// enough, and can be done four at a time (wide_places.hpp).
+  /// Maps a word, less its first bits, to 0 .. n - 1, n being less than 2^32. On arm64 that is one
+  /// instruction instead of three, and fewer instructions are more operations under way. Elsewhere
+  /// 32 bits are enough, and can be done four at a time (wide_places.hpp).
+  template <unsigned Without>
   FARSIDE_HOT static std::uint32_t share(word of, word n) {
 #if defined(__aarch64__)
-    return static_cast<std::uint32_t>(reduce_hash(of, n));
+    return static_cast<std::uint32_t>(reduce_hash(of << Without, n));
 #else
-    return static_cast<std::uint32_t>((of >> 32) * n >> 32);
+    return static_cast<std::uint32_t>(word{static_cast<std::uint32_t>(of >> (32 - Without))} * n >>
+                                      32);
 #endif
   }
 };
@@ -224,8 +226,10 @@ struct bucket {
   head top() const { return head(head_word); }
 
   /// The value as it is stored where puts write it, and back.
-  void mask(head h, word where) {
-    if (h.what() == state::cell || FARSIDE_MUTANT(map_words_not_masked)) return;
+  FARSIDE_HOT void mask(head h, word where) {
+    if (h.what() != state::cell && !FARSIDE_MUTANT(map_words_not_masked)) mask_value(h, where);
+  }
+  void mask_value(head h, word where) {
     word by = mix(where ^ mix(h.version()));
     for (std::size_t k = 0; k < ValueWords; ++k) body[k] ^= mix(by + k);
   }
@@ -242,15 +246,15 @@ struct bucket {
     if (top().what() == state::cell && body[0] == 0) return false;
     return seal == right_seal(top(), where);
   }
-  /// The same for who has found the value and the key it looks for, and only reads. Of a cell the
+  /// Enough of a cell for who has found the value and the key it looks for, and only reads. The
   /// seal is over the key alone, and no other key ever has that bucket: words of it that are the
   /// same, and not zero, have come. Who changes the value needs the seal itself: of a put of three
   /// words some store the second twice (docs/memory_model.md), once with each of the others.
-  FARSIDE_HOT bool shows_all(word where) const {
+  FARSIDE_HOT bool key_shows_all() const {
     bool has_zero = false;
     for (std::size_t k = 0; k < KeyWords && !FARSIDE_MUTANT(map_zero_taken_for_come); ++k)
       has_zero |= key()[k] == 0;
-    return (!has_zero && top().what() == state::cell) || is_sealed(where);
+    return !has_zero;
   }
 };
 

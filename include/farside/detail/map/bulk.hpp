@@ -336,7 +336,7 @@ std::size_t engine<K, V, Hash, Probing>::claim_homes(std::span<const Pair> batch
   std::bitset<65536> known;  // some bits of fingerprints: two keys seldom have the same
   for (std::size_t i = 0; i < batch.size(); ++i) {
     place p = place_of(batch[i].first);
-    auto bit = known[p.fingerprint % known.size()];
+    auto bit = known[p.fingerprint() % known.size()];
     if (bit && !FARSIDE_MUTANT(map_claimed_twice)) {
       left.push_back(i);
       continue;
@@ -344,7 +344,7 @@ std::size_t engine<K, V, Hash, Probing>::claim_homes(std::span<const Pair> batch
     bit = true;
     table& t = tables.of(p.member);
     images[i].set_key(batch[i].first);
-    claims.push_back({i, p, &t, head(fill(images[i], batch[i].second), p.fingerprint, 1), 0, {}});
+    claims.push_back({i, p, &t, head(fill(images[i], batch[i].second), p.fingerprint(), 1), 0, {}});
   }
   for (claim& now : claims) {
     ptr<word> at = now.in->bucket_at(now.p.home(now.in->capacity), bucket_words);

@@ -28,6 +28,13 @@ struct control {
   word current = 0, notices = 0, size = 0, spare = 0;
 };
 
+/// A far pointer in two parts: the rank need not wait for the offset, nor be taken out again.
+struct far_place {
+  rank_t rank;
+  std::size_t offset;
+  FARSIDE_HOT ptr<word> pointer() const { return {rank, offset}; }
+};
+
 /// What the shortest ways look at, and nothing else: all tables, of one size, all reached by loads
 /// and stores, or all by gets, while nobody counts, no operation has to be sent, and one thread is
 /// there alone. These conditions are looked at when one of them changes, not at each operation.
@@ -70,10 +77,20 @@ class quick_tables {
     return *reinterpret_cast<part*>(from + sizeof(quick_tables));
   }
 
+  /// `bytes` behind the beginning of a member's table. Where all of them are at the same place of
+  /// the segments of all ranks nothing has to be loaded, and waited for.
+  FARSIDE_HOT far_place far_bucket(word member, word bytes) const {
+    if (everywhere_at != 0) [[likely]]
+      return {static_cast<rank_t>(member), everywhere_at + bytes};
+    const auto at = ptr<word>::from_raw((*this)[member].far_buckets + bytes);
+    return {at.rank(), at.offset()};
+  }
+
   word capacity = 0;    ///< of each, less than place::narrow; 0: take another way
   word changeable = 0;  ///< the same for changes
   word by_gets = 0;     ///< the same for both where buckets come by gets
   word members = 0;
+  word everywhere_at = 0;  ///< of by_gets: directory::common_offset()
 
   void close() { capacity = changeable = by_gets = 0; }
 };
@@ -271,11 +288,23 @@ class directory {
     }
     if (now(0)->capacity >= place::narrow) return;
     if (!c_.link.coherent()) {
+      quick_->everywhere_at = common_offset();
       quick_->by_gets = now(0)->capacity;
       return;
     }
     quick_->capacity = now(0)->capacity;
     if (claims_inline()) quick_->changeable = quick_->capacity;
+  }
+
+  /// Where all far tables of quick() begin, if member m is rank m and it is the same place in all
+  /// segments; else 0.
+  word common_offset() const {
+    const word at = ptr<word>::from_raw((*quick_)[0].far_buckets).offset();
+    for (rank_t m = 0; m < controls_.size(); ++m)
+      if ((*quick_)[m].far_buckets != ptr<word>(m, at).raw() &&
+          !FARSIDE_MUTANT(map_places_not_compared))
+        return 0;
+    return at;
   }
 
   /// What it knew of tables; it will ask again.

@@ -171,7 +171,7 @@ class engine : public shared_state {
         if (FARSIDE_MUTANT(map_tombstone_reused) && h.what() == state::erased && !h.moved())
           return {found::empty, i, step, h};
         if (h.moved_empty()) return {found::gone, i, step};
-        if (h.fingerprint() != p.fingerprint) break;
+        if (h.fingerprint() != p.fingerprint()) break;
         if constexpr (Quiet) {
           in.read_quiet(i, out);
         } else if (!in.read(i, h, out)) {
@@ -313,11 +313,12 @@ class engine : public shared_state {
 
   /// short_ways.hpp.
   template <bool ToChange>
-  static glance look_in(const entry* buckets, word count, ptr<word> home, std::uint32_t fingerprint,
-                        handed<K> key, bool quiet, word& index);
+  static glance look_in(const entry* buckets, word count, const ptr<word>& home,
+                        std::uint32_t fingerprint, handed<K> key, bool quiet, word& index);
   template <class Slowly>
-  static returned<V> find_in(const entry* buckets, word count, ptr<word> home,
-                             std::uint32_t fingerprint, handed<K> key, promise with, Slowly slowly);
+  static returned<V> find_in(const entry* buckets, word count, const ptr<word>& home,
+                             std::uint32_t fingerprint, handed<K> key, const promise& with,
+                             Slowly slowly);
   FARSIDE_HOT static ptr<word> bucket_after(ptr<word> home, word index) {
     return home + static_cast<std::ptrdiff_t>(index * bucket_words);
   }
@@ -653,7 +654,7 @@ class engine : public shared_state {
     // Nothing that can fail comes after the head is won.
     made.set_key(key);
     state what = fill(made, with.initial());
-    head h(what, p.fingerprint, at.seen.version() + 1);
+    head h(what, p.fingerprint(), at.seen.version() + 1);
     bool won = at_home ? in.take_if_empty(at.index, h) : in.change(at.index, at.seen, h);
     if (!won) return false;
     made.has_key = made.has_value = false;

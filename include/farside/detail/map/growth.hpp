@@ -138,7 +138,7 @@ word engine<K, V, Hash, Probing>::implant(rank_t member, table& next, const entr
       }
     }
   }
-  head h(what, p.fingerprint, 1);
+  head h(what, p.fingerprint(), 1);
   table* to = &next;
   while (true) {
     bool taken = false;

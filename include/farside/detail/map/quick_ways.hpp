@@ -30,13 +30,13 @@ struct engine<K, V, Hash, Probing>::spot {
   FARSIDE_HOT static spot to_find(const quick_tables& in, const K& key) {
     const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
     spot result(in, in.capacity, p);
-    result.wanted = p.fingerprint << 4 | static_cast<std::uint32_t>(fresh.raw());
+    result.wanted = p.fingerprint() << 4 | static_cast<std::uint32_t>(fresh.raw());
     return result;
   }
 
   /// The head of a bucket that is taken for the key. Of one that is the key's already the lower
   /// half is most likely the same.
-  FARSIDE_HOT static word wanted_of(place p) { return p.fingerprint << 4 | fresh.raw(); }
+  FARSIDE_HOT static word wanted_of(place p) { return p.fingerprint() << 4 | fresh.raw(); }
   static constexpr head fresh{cells ? state::cell : state::plain, 0, 1};
 
   /// The home, or the bucket after it if that is another key's. The step is taken, or not, without

@@ -54,12 +54,12 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_at_once(view t, place 
   constexpr auto settles = ordered ? std::memory_order_seq_cst : relaxed;
   trail on(t, p);
   if constexpr (trail::linear) {
-    on.next_if(head(atomic((*on)[0]).load(relaxed)).is_another(p.fingerprint));
+    on.next_if(head(atomic((*on)[0]).load(relaxed)).is_another(p.fingerprint()));
   }
   while (true) {
     word* at = *on;
     word h = atomic(at[0]).load(relaxed);
-    if (head(h).fingerprint() == p.fingerprint) [[likely]] {
+    if (head(h).fingerprint() == p.fingerprint()) [[likely]] {
       word what = h & head::state_and_flags;
       if (cells && what == static_cast<word>(state::cell)) {
         word v = atomic(at[2]).load(settles);
@@ -111,7 +111,7 @@ struct prefetched {
 template <class K, class V, class Hash, class Probing>
 template <bool ToChange>
 FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(const entry* buckets, word count,
-                                                             ptr<word> home,
+                                                             const ptr<word>& home,
                                                              std::uint32_t fingerprint,
                                                              handed<K> key, bool quiet, word& index)
     -> glance {
@@ -122,9 +122,9 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(const entry* bucket
   auto is_the_keys = [&]() __attribute__((always_inline)) {
     const entry& e = buckets[index];
     const bool same = *key_store::equals(e.key(), key) && (!cells || cell::simple(e.value()[0]));
-    const word where = bucket_after(home, index).raw();
-    if (!same || !(quiet || (ToChange ? e.is_sealed(where) : e.shows_all(where))))
-      return glance::unclear;
+    if (!same) return glance::unclear;
+    const bool come = (!ToChange && cells && e.key_shows_all()) || quiet;
+    if (!come && !e.is_sealed(bucket_after(home, index).raw())) return glance::unclear;
     return cells ? glance::in_cell : glance::found;
   };
   // Most keys have their home, or the bucket after it. Which of the two nobody can predict, so that
@@ -132,12 +132,13 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(const entry* bucket
   word h = buckets[0].head_word;
   index = (lower(h) ^ wanted) > head::state_and_flags ? 1 : 0;
   asm("" : "+r"(index));
-  if (index < count && lower(buckets[index].head_word) == wanted) [[likely]]
+  if ((count > 1 || index < count) && lower(buckets[index].head_word) == wanted) [[likely]]
     return is_the_keys();
   if (index == 0) return glance::unclear;
   // Of most that are not there the home is empty, or is another key's and the next one is empty: no
-  // branch asks which, either.
-  const word next = count > 1 ? buckets[1].head_word : ~word{0};
+  // branch asks which, either. (A compiler that may load the next head if it is needed branches.)
+  word next = count > 1 ? buckets[1].head_word : ~word{0};
+  asm("" : "+r"(next));
   h = head(h).never_taken() ? h : next;
   asm("" : "+r"(h));
   while (h != 0) {
@@ -153,9 +154,9 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(const entry* bucket
 template <class K, class V, class Hash, class Probing>
 template <class Slowly>
 FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_in(const entry* buckets, word count,
-                                                             ptr<word> home,
+                                                             const ptr<word>& home,
                                                              std::uint32_t fingerprint,
-                                                             handed<K> key, promise with,
+                                                             handed<K> key, const promise& with,
                                                              Slowly slowly) -> returned<V> {
   word index;
   switch (look_in<false>(buckets, count, home, fingerprint, key, includes(promise::find, with),
@@ -194,23 +195,18 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_in_window(prefetched<e
                                                                     promise with)
     -> std::optional<V> {
   return find_in(seen.buckets.data(), seen.count, seen.in->bucket_at(seen.first, bucket_words),
-                 p.fingerprint, key, with, [&] { return find_slowly(key, with, &seen); });
+                 p.fingerprint(), key, with, [&] { return find_slowly(key, with, &seen); });
 }
 
 /// A window of a key's buckets by quick_tables. Nothing runs ahead of the fence that a get ends
 /// with, at least on x86-64, so that each load on the way from a key to its bucket is waited for,
 /// and each store before it: this way has the fewest. What the long way needs is found once more.
+/// The window is always a whole one, so that its length need not wait for the hash.
 template <class K, class V, class Hash, class Probing>
 struct engine<K, V, Hash, Probing>::quick_window {
-  FARSIDE_HOT quick_window(const quick_tables& in, place p) {
-    const word first = p.narrow_home(in.by_gets);
-    count = std::min<word>(window<entry>, in.by_gets - first);
-    home = ptr<word>::from_raw(in[p.member].far_buckets + first * sizeof(entry));
-  }
-
-  /// What the transport might change is loaded again behind it: what is needed there is not in it.
-  FARSIDE_HOT void fetch(ptr<word> from, word n) {
-    get_afar(from, reinterpret_cast<word*>(buckets), n * bucket_words);
+  FARSIDE_HOT quick_window(far_place from, promise promised)
+      : home(from.pointer()), with(promised) {
+    get_afar(from.rank, from.offset, reinterpret_cast<word*>(buckets), count * bucket_words);
   }
 
   /// The same for the long way, which `go(window)` goes: none if the table is another one by now.
@@ -225,22 +221,23 @@ struct engine<K, V, Hash, Probing>::quick_window {
     return go(same ? &seen : nullptr);
   }
 
-  ptr<word> home;
-  word count;
-  entry buckets[window<entry>];
+  static constexpr word count = window<entry>;
+  entry buckets[count];
+  ptr<word> home;  ///< seldom needed, as what follows: in memory, and no register is kept for it
+  promise with;
 };
 
 template <class K, class V, class Hash, class Probing>
-[[gnu::noinline]] auto engine<K, V, Hash, Probing>::find_by_one_get(const quick_tables& in,
-                                                                    handed<K> key, promise with)
+FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_by_one_get(const quick_tables& in,
+                                                                     handed<K> key, promise with)
     -> returned<V> {
   const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
-  quick_window seen(in, p);
-  const ptr<word> home = seen.home;
-  const word count = seen.count;
-  seen.fetch(home, count);
-  return find_in(seen.buckets, count, home, p.fingerprint, key, with,
-                 [&] { return find_further(seen, key, with); });
+  const word first = p.narrow_home(in.by_gets);
+  if (first + quick_window::count > in.by_gets) [[unlikely]]
+    return find_slowly(key, with, static_cast<prefetched<engine>*>(nullptr));
+  const quick_window seen(in.far_bucket(p.member, first * sizeof(entry)), with);
+  return find_in(seen.buckets, seen.count, seen.home, p.fingerprint(), key, seen.with,
+                 [&] { return find_further(seen, key, seen.with); });
 }
 template <class K, class V, class Hash, class Probing>
 [[gnu::noinline]] auto engine<K, V, Hash, Probing>::find_further(const quick_window& seen,
@@ -257,27 +254,27 @@ template <class Update>
                                                                       handed<Update> with,
                                                                       promise promised) -> outcome {
   const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
-  quick_window seen(in, p);
-  const ptr<word> home = seen.home;
-  const word count = seen.count;
-  seen.fetch(home, count);
+  const word first = p.narrow_home(in.by_gets);
+  if (first + quick_window::count > in.by_gets) [[unlikely]]
+    return update_slowly<Update>(key, with, promised, static_cast<prefetched<engine>*>(nullptr));
+  const quick_window seen(in.far_bucket(p.member, first * sizeof(entry)), promised);
   word index;
-  if (look_in<true>(seen.buckets, count, home, p.fingerprint, key, false, index) ==
+  if (look_in<true>(seen.buckets, seen.count, seen.home, p.fingerprint(), key, false, index) ==
       glance::in_cell) {
     word value = seen.buckets[index].value()[0];
     V old = cell::decode<V>(value);
     V wanted = with.next(old);
     if (cell::fits(wanted)) {
-      ptr<word> at = bucket_after(home, index) + 2;
+      ptr<word> at = bucket_after(seen.home, index) + 2;
       if (compare_swap(at, value, cell::encode(wanted)) != value &&
           !FARSIDE_MUTANT(map_lost_swap_taken_for_won))
-        return update_slowly<Update>(key, with, promised,
+        return update_slowly<Update>(key, with, seen.with,
                                      static_cast<prefetched<engine>*>(nullptr));
       far_access<entry>::settle(c, at.rank());
       return outcome{false, old};
     }
   }
-  return update_further<Update>(seen, key, with, promised);
+  return update_further<Update>(seen, key, with, seen.with);
 }
 template <class K, class V, class Hash, class Probing>
 template <class Update>
@@ -295,11 +292,11 @@ template <class Update>
 [[gnu::noinline]] auto engine<K, V, Hash, Probing>::create_by_one_swap(
     const quick_tables& in, handed<K> key, handed<Update> with, promise promised) -> outcome {
   const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
-  ptr<word> home =
-      ptr<word>::from_raw(in[p.member].far_buckets + p.narrow_home(in.by_gets) * sizeof(entry));
+  const ptr<word> home =
+      in.far_bucket(p.member, p.narrow_home(in.by_gets) * sizeof(entry)).pointer();
   image made;
   made.set_key(key);
-  const head taken(fill(made, with.initial()), p.fingerprint, 1);
+  const head taken(fill(made, with.initial()), p.fingerprint(), 1);
   if (compare_swap(home, word{0}, taken.raw()) != 0 && !FARSIDE_MUTANT(map_home_taken_by_force))
     return update_slowly<Update>(key, with, promised, static_cast<prefetched<engine>*>(nullptr),
                                  true);
@@ -342,7 +339,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::update_at_once(view t, plac
       if (!home) count_away(p.member);
       return true;
     }
-    if (head(h).fingerprint() == p.fingerprint) {
+    if (head(h).fingerprint() == p.fingerprint()) {
       if (!cells || (h & head::state_and_flags) != static_cast<word>(state::cell)) return false;
       if constexpr (cells) {
         word seen = atomic(at[2]).load(Update::changes ? std::memory_order_acquire
@@ -373,7 +370,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_at_once(word* at, pl
   };
   if constexpr (cells) {
     if (cell::fits(value)) [[likely]] {
-      if (!direct_access<entry>::take(at, head(state::cell, p.fingerprint, 1))) return false;
+      if (!direct_access<entry>::take(at, head(state::cell, p.fingerprint(), 1))) return false;
       store_key();
       atomic(at[2]).store(cell::encode(value), publish_order);
       return true;
@@ -381,7 +378,7 @@ FARSIDE_HOT inline bool engine<K, V, Hash, Probing>::create_at_once(word* at, pl
   }
   std::uint64_t packed[entry::value_words];
   value_store::pack(value, packed);
-  if (!direct_access<entry>::take(at, head(state::plain, p.fingerprint, 1))) return false;
+  if (!direct_access<entry>::take(at, head(state::plain, p.fingerprint(), 1))) return false;
   store_key();
   for (std::size_t k = 0; k < entry::value_words; ++k) atomic(at[2 + k]).store(packed[k], relaxed);
   atomic(at[1]).store(1, publish_order);
