@@ -175,7 +175,7 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(const sought& wh
     others += (unlike != 0) | !*key_store::equals(held, keys[i]);
   }
   // Where few are left they most likely lie further on. Where it is found there it is, but only who
-  // comes from the home knows that a key is not there.
+  // comes from the home knows that a key is not there. Where many are left most are not there.
   const bool further = others * 2 <= n;
   for (std::size_t k = 0; k < others; ++k) {
     const std::size_t i = left[k];
@@ -189,6 +189,10 @@ FARSIDE_HOT inline void engine<K, V, Hash, Probing>::take_cells(const sought& wh
       results[i] = static_cast<V>(value - cell::bias);
       return true;
     };
+    if (!further && here.ends_soon()) {
+      results[i].reset();
+      continue;
+    }
     if (further && found_from(here.home + 3 * bucket_words)) continue;
     if (!(further && FARSIDE_MUTANT(map_home_not_looked_at)) && found_from(here.home)) continue;
     if (h == 0)
