@@ -246,6 +246,8 @@ struct bucket {
     if (top().what() == state::cell && body[0] == 0) return false;
     return seal == right_seal(top(), where);
   }
+  /// The same, for who seldom asks.
+  [[gnu::noinline]] bool is_sealed_after_all(word where) const { return is_sealed(where); }
   /// Enough of a cell for who has found the value and the key it looks for, and only reads. The
   /// seal is over the key alone, and no other key ever has that bucket: words of it that are the
   /// same, and not zero, have come. Who changes the value needs the seal itself: of a put of three

@@ -123,8 +123,12 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(const entry* bucket
     const entry& e = buckets[index];
     const bool same = *key_store::equals(e.key(), key) && (!cells || cell::simple(e.value()[0]));
     if (!same) return glance::unclear;
-    const bool come = (!ToChange && cells && e.key_shows_all()) || quiet;
-    if (!come && !e.is_sealed(bucket_after(home, index).raw())) return glance::unclear;
+    const auto where = [&] { return bucket_after(home, index).raw(); };
+    if constexpr (!ToChange && cells) {
+      if (!e.key_shows_all() && !quiet && !e.is_sealed_after_all(where())) return glance::unclear;
+    } else {
+      if (!quiet && !e.is_sealed(where())) return glance::unclear;
+    }
     return cells ? glance::in_cell : glance::found;
   };
   // Most keys have their home, or the bucket after it. Which of the two nobody can predict, so that
@@ -135,17 +139,23 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(const entry* bucket
   if ((count > 1 || index < count) && lower(buckets[index].head_word) == wanted) [[likely]]
     return is_the_keys();
   if (index == 0) return glance::unclear;
-  // Of most that are not there the home is empty, or is another key's and the next one is empty: no
-  // branch asks which, either. (A compiler that may load the next head if it is needed branches.)
-  word next = count > 1 ? buckets[1].head_word : ~word{0};
-  asm("" : "+r"(next));
-  h = head(h).never_taken() ? h : next;
-  asm("" : "+r"(h));
-  while (h != 0) {
+  // Of most that are not there one of three buckets is empty, and those before it are other keys':
+  // no branch asks which, either. (A compiler that could load a head only if it is needed would.)
+  word second = count > 1 ? buckets[1].head_word : ~word{0}, third = second;
+  bool passes = false;
+  if (count > 2) [[likely]] {
+    third = buckets[2].head_word;
+    passes = head(second).is_not(wanted);
+  }
+  asm("" : "+r"(second), "+r"(third));
+  second = passes ? third : second;
+  h = head(h).never_taken() ? h : second;
+  index += passes;
+  asm("" : "+r"(h), "+r"(index));
+  for (; h != 0; h = buckets[index].head_word) {
+    if (lower(h) == wanted) return is_the_keys();
     const bool another = (lower(h) ^ wanted) > head::state_and_flags && !head(h).moved_empty();
     if (!another || ++index >= count) return glance::unclear;
-    h = buckets[index].head_word;
-    if (lower(h) == wanted) return is_the_keys();
   }
   return glance::absent;
 }
@@ -231,13 +241,15 @@ template <class K, class V, class Hash, class Probing>
 FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_by_one_get(const quick_tables& in,
                                                                      handed<K> key, promise with)
     -> returned<V> {
+  handed<K> kept = key;  // a copy that may go to the stack: the hash need not wait for it
+  if constexpr (std::integral<K>) asm("" : "+r"(kept));
   const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
   const word first = p.narrow_home(in.by_gets);
   if (first + quick_window::count > in.by_gets) [[unlikely]]
     return find_slowly(key, with, static_cast<prefetched<engine>*>(nullptr));
   const quick_window seen(in.far_bucket(p.member, first * sizeof(entry)), with);
-  return find_in(seen.buckets, seen.count, seen.home, p.fingerprint(), key, seen.with,
-                 [&] { return find_further(seen, key, seen.with); });
+  return find_in(seen.buckets, seen.count, seen.home, p.fingerprint(), kept, seen.with,
+                 [&] { return find_further(seen, kept, seen.with); });
 }
 template <class K, class V, class Hash, class Probing>
 [[gnu::noinline]] auto engine<K, V, Hash, Probing>::find_further(const quick_window& seen,
