@@ -145,7 +145,7 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::look_in(const entry* bucket
   bool passes = false;
   if (count > 2) [[likely]] {
     third = buckets[2].head_word;
-    passes = head(second).is_not(wanted);
+    passes = FARSIDE_MUTANT(map_own_bucket_passed) ? second > 8 : head(second).is_not(wanted);
   }
   asm("" : "+r"(second), "+r"(third));
   second = passes ? third : second;
@@ -242,7 +242,7 @@ FARSIDE_HOT inline auto engine<K, V, Hash, Probing>::find_by_one_get(const quick
                                                                      handed<K> key, promise with)
     -> returned<V> {
   handed<K> kept = key;  // a copy that may go to the stack: the hash need not wait for it
-  if constexpr (std::integral<K>) asm("" : "+r"(kept));
+  if constexpr (countable<K>) asm("" : "+r"(kept));
   const place p(hash_of(key), static_cast<std::uint32_t>(in.members));
   const word first = p.narrow_home(in.by_gets);
   if (first + quick_window::count > in.by_gets) [[unlikely]]
