@@ -119,6 +119,7 @@ class visits : detail::gathering {
     auto bytes = out.take();
     auto code = office_->name_of(&detail::run_only<Function, std::decay_t<Args>...>);
     rank_t hop = nodes_ ? nodes_->next_hop(c.link.rank(), to) : to;
+    office_->prepare(hop);
     office_->count_sent();
     std::vector<std::byte> full;
     {

@@ -55,8 +55,8 @@ class counter {
     state(std::uint64_t first, rank_t on, const container_options& with)
         : shared_state("counter", with), host(on) {
       detail::require_root(members, "counter", host);
-      if (members.rank() == host) word = alloc<std::uint64_t>();
-      word = broadcast(word, host, members);
+      word = detail::alloc_together<std::uint64_t>(members, full_name(),
+                                                   members.rank() == host ? 1 : 0)[host];
       set(first);
     }
     void release() override {

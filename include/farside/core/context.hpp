@@ -92,6 +92,7 @@ struct context {
   bool crowded = false;  ///< more ranks than cores: who waits yields at once
   bool ended = false;
   bool bereaved = false;  ///< see mourns()
+  std::atomic<unsigned> undisturbed_depth{0};  ///< see undisturbed
 
   void use_slot(job::slot& s) {
     slot = &s;
@@ -446,8 +447,25 @@ inline message_service* context::start_service() {
   return messages.load(std::memory_order_relaxed);
 }
 
+/// As long as it lives, waits of this rank run no handlers and no continuations. Whoever holds
+/// something that others wait for needs that: a handler or a continuation, above it on the same
+/// stack, could wait for it too, and for ever. What it waits for itself must come without this rank.
+class undisturbed {
+ public:
+  explicit undisturbed(context& c) : c_(c) {
+    c_.undisturbed_depth.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~undisturbed() { c_.undisturbed_depth.fetch_sub(1, std::memory_order_relaxed); }
+  undisturbed(const undisturbed&) = delete;
+
+ private:
+  context& c_;
+};
+
 inline bool context::progress() {
   link.progress();
+  if (undisturbed_depth.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    return false;
   message_service* post = service();
   bool served = post != nullptr && post->serve();
   std::vector<std::shared_ptr<pending>> now;

@@ -201,9 +201,9 @@ inline mutex_state::mutex_state(const char* kind, std::size_t n, std::optional<r
     : shared_state(kind, with), size_(n), host_(host), turns_(std::make_unique<turn[]>(n)) {
   if (host_) require_root(members, kind, *host_);
   std::vector<std::uint64_t> zeros(hosted_by(members.rank()) * line + 2 * size_);
-  auto block = alloc<std::uint64_t>(std::max<std::size_t>(zeros.size(), 1));
-  put(block, zeros.data(), zeros.size());
-  blocks_ = all_gather(block, members);
+  blocks_ = alloc_together<std::uint64_t>(members, full_name(),
+                                          std::max<std::size_t>(zeros.size(), 1));
+  put(blocks_[members.rank()], zeros.data(), zeros.size());
   synchronize(*where, members.members());
 }
 

@@ -32,7 +32,8 @@
 //
 // Room: 64 KiB for each pair of ranks that talk, made when the first message is sent, at the
 // receiver (less with more than 256 ranks). A send from the program waits while that is full, and
-// serves meanwhile. A send from a handler never waits: it is kept until there is room.
+// serves meanwhile. A send from a handler never waits: it is kept until there is room. Where a
+// segment has no room for the 64 KiB, the send throws far::allocation_error, and nothing was sent.
 #pragma once
 
 #include <farside/detail/messages/call.hpp>
@@ -73,6 +74,7 @@ void rpc_ff(rank_t to, F&& f, Args&&... args) {
   detail::message_header as{
       .code = office.name_of(&detail::run_only<Function, std::decay_t<Args>...>), .reply = {}};
   auto bytes = detail::call_bytes<Function, std::decay_t<Args>...>(office, f, args...);
+  office.prepare(to);
   office.count_sent();
   office.send(to, as, std::move(bytes));
 }

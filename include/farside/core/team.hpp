@@ -102,10 +102,17 @@ inline team team::split(int colour, int key) const {
     return std::pair(wishes[a].key, a) < std::pair(wishes[b].key, b);
   });
 
+  constexpr auto no_room = ~std::uint64_t{0};
   std::uint64_t block = 0;
-  if (colour >= 0) {
-    detail::team_layout layout(static_cast<rank_t>(positions.size()));
-    block = detail::local_allocate(c, layout.bytes(), 64);
+  std::exception_ptr thrown;
+  if (colour >= 0) try {
+      detail::team_layout layout(static_cast<rank_t>(positions.size()));
+      block = detail::local_allocate(c, layout.bytes(), 64);
+    } catch (const allocation_error&) {
+      thrown = std::current_exception();
+      block = no_room;
+    }
+  if (block != 0 && block != no_room) {
     // Signals begin at zero. By puts, so that it is in order with what members do later.
     std::vector<std::byte> zeros(detail::team_layout::up(0));
     if (!FARSIDE_MUTANT(team_signals_not_zeroed))
@@ -114,6 +121,16 @@ inline team team::split(int colour, int key) const {
   }
   std::vector<std::uint64_t> blocks(size());
   detail::all_gather_bytes(c, parent, &block, blocks.data(), sizeof block);
+  if (auto full = std::find(blocks.begin(), blocks.end(), no_room); full != blocks.end()) {
+    if (thrown) std::rethrow_exception(thrown);
+    if (block != 0) {
+      std::lock_guard lock(c.mutex);
+      detail::local_deallocate(c, block);
+    }
+    detail::raise<allocation_error>(
+        "team::split: rank ", parent.ranks[static_cast<std::size_t>(full - blocks.begin())],
+        " has no room for its part of the new team; its own message says how much it needs.");
+  }
   detail::synchronize(c, parent);
   if (colour < 0) return team();
 

@@ -36,7 +36,7 @@ struct bloom_words : shared_state {
     std::uint64_t n = members.size();
     each = std::max<std::uint64_t>(1, (shape.bits / 64 + n - 1) / n);
     shape.bits = each * n * 64;
-    parts = all_gather(alloc<std::uint64_t>(each), members);
+    parts = alloc_together<std::uint64_t>(members, full_name(), each);
     zero();
     detail::barrier(members.members());
   }

@@ -8,6 +8,7 @@
 #include <farside/core/engine.hpp>
 #include <farside/core/team.hpp>
 #include <farside/detail/container_state.hpp>
+#include <farside/detail/together.hpp>
 
 #include <exception>
 #include <memory>
@@ -60,6 +61,7 @@ struct shared_state : container_state {
   void enlist() {
     std::lock_guard lock(where->mutex);
     where->containers.push_back(this);
+    constructed = true;
   }
 
   /// Destroys a state collectively.
@@ -79,6 +81,10 @@ struct shared_state : container_state {
   const char* kind_name;
   std::string label;
   int unwinding;
+  bool constructed = false;  ///< else its parts give back, when they end, what they have taken
+
+  /// How errors call it.
+  std::string full_name() const { return text(kind_name, " '", label, "'"); }
 };
 
 /// Owns a state; what containers hold. Dereferencing a handle that was moved from, or whose runtime

@@ -176,8 +176,24 @@ inline exchange_rings::exchange_rings(const container_options& with, std::size_t
   struct alignas(64) cache_line {
     std::byte bytes[64];
   };
-  inbox_ = pointer_cast<std::byte>(alloc<cache_line>((n * ring_ + 63) / 64));
-  auto words = alloc<std::uint64_t>(3 * std::size_t{n});
+  ptr<std::uint64_t> words;
+  auto give_back = [&] {
+    dealloc(words);
+    dealloc(inbox_);
+    rest_.release();
+  };
+  do_together(
+      members, full_name(),
+      [&] {
+        try {
+          inbox_ = pointer_cast<std::byte>(alloc<cache_line>((n * ring_ + 63) / 64));
+          words = alloc<std::uint64_t>(3 * std::size_t{n});
+        } catch (const allocation_error&) {
+          give_back();
+          throw;
+        }
+      },
+      give_back);
   put(words, std::vector<std::uint64_t>(3 * std::size_t{n}));
   outlets_ = all_gather(inbox_, members);
   for (auto& outlet : outlets_) outlet += static_cast<std::ptrdiff_t>(me_ * ring_);

@@ -48,10 +48,14 @@ class promise_check {
  public:
   /// Collective.
   explicit promise_check(shared_state& of) : of_(of) {
-    mine_ = alloc<record>(kinds);
+    all_ = alloc_together<record>(of.members, of.full_name(), kinds);
+    mine_ = all_[of.members.rank()];
     put(mine_, std::vector<record>(kinds));
     flush(mine_.rank());
-    all_ = all_gather(mine_, of.members);
+    synchronize(*of.where, of.members.members());
+  }
+  ~promise_check() {
+    if (!of_.constructed && mine_) dealloc(mine_);
   }
   void release() { dealloc(mine_); }
 

@@ -27,6 +27,7 @@
 #include <farside/core/memory.hpp>
 #include <farside/core/rma.hpp>
 #include <farside/detail/mutants.hpp>
+#include <farside/detail/together.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -47,9 +48,9 @@ class quiescence {
  public:
   /// Collective over `over`.
   explicit quiescence(const team& over) : over_(over), me_(over.rank()) {
-    mine_ = alloc<words>();
+    all_ = alloc_together<words>(over, "exchange", 1);
+    mine_ = all_[me_];
     put(mine_, words{});
-    all_ = all_gather(mine_, over);
     barrier(over);
     std::uint64_t first = std::uint64_t{me_} * radix + 1;
     if (first < over.size())

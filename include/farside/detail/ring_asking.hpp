@@ -120,6 +120,8 @@ void serve_pop(void* state, reader& in, writer& answer) {
   auto how = in.read<ring_asks>();
   auto exactly = in.read<bool>();
   auto most = in.read<std::uint64_t>();
+  constexpr std::size_t longest = box<T>::in_place ? sizeof(box<T>) : std::size_t{1} << 32;
+  s.choice.prepare_answer(8 + std::min<std::uint64_t>(most, 1 << 20) * longest);
   ring_grant got;
   if (how == ring_asks::phased) {
     got = s.line.phased_pop(most);

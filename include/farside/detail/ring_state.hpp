@@ -40,6 +40,10 @@ struct ring_state : shared_state {
     choice.open(*this, with, {{promise::push, Slots::push_cost}, {promise::pop, Slots::pop_cost}});
   }
 
+  ~ring_state() override {
+    if (!constructed && line.memory() && is_host()) dealloc(line.memory());
+  }
+
   void before_end() override { choice.settle(*where); }
 
   void require(rank_t host, std::uint64_t capacity, const char* what) const {

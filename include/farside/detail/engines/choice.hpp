@@ -126,6 +126,12 @@ class engine_choice {
     return out;
   }
 
+  /// See post_office::prepare_long_answer: of operations whose answer is of up to `most` bytes.
+  void prepare_answer(std::uint64_t most) const {
+    if (most > reply_chunk::body_bytes && !FARSIDE_MUTANT(engine_answer_not_prepared))
+      office_->prepare_long_answer();
+  }
+
   /// Sends it, with `operations` in it. Its answer is empty where there is no room for messages,
   /// too.
   future<bytes> send(rank_t member, std::size_t operations, writer message) {
@@ -135,16 +141,20 @@ class engine_choice {
   /// container does not end before `then(answer)` has returned, whose result is in the future.
   template <class Then>
   auto send_later(rank_t member, writer message, Then then) {
-    under_way_->fetch_add(1, std::memory_order_relaxed);
+    return begin(member, 1, std::move(message), &post_office::send_with_others)
+        .then([then = std::move(then), until_done = under_way()](bytes answer) mutable {
+          return then(std::move(answer));
+        });
+  }
+
+  /// The container does not end as long as a copy of it lives.
+  std::shared_ptr<void> under_way() const {
     struct leave {
       ~leave() { left->fetch_sub(1, std::memory_order_release); }
       std::shared_ptr<std::atomic<std::size_t>> left;
     };
-    auto until_done = std::shared_ptr<leave>(new leave{under_way_});
-    return begin(member, 1, std::move(message), &post_office::send_with_others)
-        .then([then = std::move(then), until_done](bytes answer) mutable {
-          return then(std::move(answer));
-        });
+    under_way_->fetch_add(1, std::memory_order_relaxed);
+    return std::shared_ptr<leave>(new leave{under_way_});
   }
 
   /// Until nothing that this rank has begun is under way.
@@ -192,7 +202,7 @@ class engine_choice {
     auto state = std::make_shared<reply>(to);
     message_header as{};
     try {  // all that needs room in a segment comes before anything is sent
-      office_->prepare(to);
+      office_->prepare_call(to);
       as = {.code = office_->name_of(&run_operation), .reply = office_->reserve(state)};
     } catch (const allocation_error&) {
       return future<bytes>::ready(bytes());

@@ -6,6 +6,7 @@
 #include <farside/core/memory.hpp>
 #include <farside/core/rma.hpp>
 #include <farside/detail/messages/call.hpp>
+#include <farside/detail/together.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -46,12 +47,23 @@ inline engine_costs measure_costs(post_office& office, const team& over) {
   struct alignas(64) block {
     std::uint64_t words[8];
   };
-  auto mine = alloc<block>(2);  // one for puts, one for atomics
+  // One for puts, one for atomics; and what messages need.
+  auto all = alloc_together<block>(over, "engine::automatic", 2);
+  auto mine = all[over.rank()], next = all[(over.rank() + 1) % all.size()];
+  do_together(
+      over, "engine::automatic",
+      [&] {
+        try {
+          office.prepare_call(next.rank());
+        } catch (const allocation_error&) {
+          dealloc(mine);
+          throw;
+        }
+      },
+      [&] { dealloc(mine); });
   put(mine, std::vector<block>(2));
   flush(mine.rank());
-  auto all = all_gather(mine, over);
   barrier(over);
-  auto next = all[(over.rank() + 1) % all.size()];
   engine_costs result;
   block some{};
   auto phase = [&](double& to, auto work) {

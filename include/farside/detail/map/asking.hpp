@@ -28,6 +28,9 @@ struct answer {
   bool strained = false;
   std::optional<V> value{};
 
+  /// Of one that is saved.
+  static constexpr std::size_t longest = 1 + (fixed_length<V> ? sizeof(V) : std::size_t{1} << 32);
+
   void save(writer& out) const {
     out << static_cast<std::uint8_t>(created | strained << 1 | value.has_value() << 2 |
                                      static_cast<int>(count) << 3);
@@ -55,7 +58,9 @@ void serve_map(void* state, reader& in, writer& answers) {
   auto& e = *static_cast<Engine*>(state);
   auto with = in.read<promise>();
   auto what = in.read<What>();
-  for (auto left = in.read<std::uint32_t>(); left != 0; --left)
+  auto left = in.read<std::uint32_t>();
+  e.choice.prepare_answer(left * std::uint64_t{Engine::answer_type::longest});
+  for (; left != 0; --left)
     e.serve(what, in.read<Item>(), with).save(answers);
 }
 
@@ -115,10 +120,7 @@ auto engine<K, V, Hash, Probing>::accept(rank_t member, reader& from) -> answer_
       count_revived(member);
       break;
   }
-  if (a.strained) {
-    table& t = tables.of(member);
-    move_table(member, t, t.capacity);
-  }
+  if (a.strained) widen_if_there_is_room(member, tables.of(member));
   return a;
 }
 

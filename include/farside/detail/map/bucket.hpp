@@ -158,6 +158,12 @@ struct cell {
     if constexpr (std::is_unsigned_v<V>) return number >> limit_bits;
     return (number + static_cast<word>(limit)) >> 60;
   }
+  /// Whether it can be added to without a look, also by as many ranks at once as there can be: what
+  /// is strained can, for a while, where there is no room for the next table.
+  static constexpr bool bears_more(word w) {
+    auto value = static_cast<std::int64_t>((w & low) - bias);
+    return value >= -limit - limit / 2 && value < limit + limit / 2;
+  }
   /// Whether the value has left what a cell holds: the next table shall hold it plain.
   static constexpr bool strained(word w) {
     auto value = static_cast<std::int64_t>((w & low) - bias);

@@ -14,7 +14,7 @@ auto engine<K, V, Hash, Probing>::update_in(Access& in, table*& t, const place& 
     -> std::optional<outcome> {
   if constexpr (!Update::changes && in_place) {
     // Most inserts find their home empty: take it without a look.
-    if (!std::exchange(made.tried_home, true) &&
+    if (!std::exchange(made.tried_home, true) && t->settled &&
         create(in, {found::empty, p.home(t->capacity)}, p, key, with, made, true)) {
       count_taken(p.member, *t, 0);
       return outcome{true};
@@ -24,17 +24,16 @@ auto engine<K, V, Hash, Probing>::update_in(Access& in, table*& t, const place& 
   position at = probe(in, *t, p, key, e);
   switch (at.what) {
     case found::empty:
+      if (!t->settled) give_up_if_in_a_hurry(c);
       if (!create(in, at, p, key, with, made, false)) return std::nullopt;
       count_taken(p.member, *t, at.step);
       return outcome{true};
     case found::full:
       grow(p.member, *t);
-      t = &tables.next_of(p.member, *t);
-      return std::nullopt;
+      [[fallthrough]];
     case found::gone:
     case found::mine_moved:
-      if (!in_a_hurry(c)) help(p.member, *t);
-      t = &tables.next_of(p.member, *t);
+      t = &settled_next(p.member, *t);
       return std::nullopt;
     case found::mine:
       break;
@@ -51,7 +50,7 @@ auto engine<K, V, Hash, Probing>::update_plain(Access& in, table*& t, const plac
                                                entry& e, const Update& with, image& made)
     -> std::optional<outcome> {
   head h = e.top();
-  if (h.frozen()) return move_one(t, p, at), std::nullopt;
+  if (h.frozen()) return await_move(t, p), std::nullopt;
   bool was_there = h.what() == state::plain;
   std::optional<V> old;
   if (was_there) {
@@ -87,13 +86,20 @@ auto engine<K, V, Hash, Probing>::update_cell(Access& in, table*& t, const place
                                               entry& e, const K& key, const Update& with)
     -> std::optional<outcome> {
   word seen = e.value()[0];
-  if (seen & cell::frozen) return move_one(t, p, at), std::nullopt;
+  if (seen & cell::frozen) return await_move(t, p), std::nullopt;
   bool was_there = !(seen & cell::absent);
   if (was_there) {
     if constexpr (!Update::changes) return outcome{};
     if constexpr (adds<Update>) {
-      remember(at, *t, key);
-      if (cell::small_step(with.value)) return add_to(in, t, p, at.index, with.value);
+      const bool strained = cell::strained(seen);
+      if (strained) {
+        give_up_if_in_a_hurry(c);
+        if (widen_if_there_is_room(p.member, *t)) return std::nullopt;
+      }
+      if (cell::small_step(with.value) && cell::bears_more(seen)) {
+        if (!strained) remember(at, *t, key);
+        return add_to(in, t, p, at.index, with.value);
+      }
     }
   }
   std::optional<V> old;
@@ -146,7 +152,20 @@ template <class Access>
   if (in_a_hurry(c))
     on_behalf_.strained = true;  // done already: who asked for it moves the table
   else
-    move_table(p.member, t, t.capacity);
+    widen_if_there_is_room(p.member, t);
+}
+
+/// Moves a table so that its strained cells become plain buckets. What has strained one has taken
+/// effect, so this does not throw. Without room the next addition tries again, and throws if the
+/// cell cannot bear it.
+template <class K, class V, class Hash, class Probing>
+bool engine<K, V, Hash, Probing>::widen_if_there_is_room(rank_t member, table& t) {
+  try {
+    move_table(member, t, t.capacity);
+    return true;
+  } catch (const allocation_error&) {
+    return false;
+  }
 }
 
 /// add_to() of a cell whose place this rank knows; nothing if it knows none, or it did not count.
@@ -180,7 +199,7 @@ template <class K, class V, class Hash, class Probing>
   }
   far_access<entry> in(c, *known.in);
   auto done = what_adding_did(in, *known.in, place_of(key), known.index, old, amount);
-  if (!done) known.forget();
+  if (!done || cell::strained(old + amount)) known.forget();
   return done;
 }
 
@@ -199,7 +218,7 @@ std::optional<bool> engine<K, V, Hash, Probing>::erase_in(Access& in, table*& t,
   if constexpr (cells) {
     if (e.top().what() == state::cell) {
       word seen = e.value()[0];
-      if (seen & cell::frozen) return move_one(t, p, at), std::nullopt;
+      if (seen & cell::frozen) return await_move(t, p), std::nullopt;
       if (seen & cell::absent) return false;
       if (!in.change_cell(at.index, seen, cell::absent | cell::bias)) return std::nullopt;
       in.settle();
@@ -208,7 +227,7 @@ std::optional<bool> engine<K, V, Hash, Probing>::erase_in(Access& in, table*& t,
     }
   }
   head h = e.top();
-  if (h.frozen()) return move_one(t, p, at), std::nullopt;
+  if (h.frozen()) return await_move(t, p), std::nullopt;
   if (h.what() == state::erased) return false;
   if (!in.change(at.index, h, h.as(state::erased))) return std::nullopt;
   in.settle();

@@ -4,9 +4,12 @@
 //
 // `current` is where the member's table lies; a table that moves names its next one. `current` goes
 // on to the next when all of a table has been moved; whoever does that tells every member (notices)
-// and frees the old table after the next barrier of the team: until then some rank may be reading
-// it, and no rank begins to read it later, as each looks at its notices at the end of the barrier
-// and forgets what it knew.
+// and retires the old table, which is freed when nobody can be using it any more
+// (detail/retirement.hpp): each rank looks at its notices at the end of a barrier, and forgets what
+// it knew.
+//
+// A table begins to move only when it is settled: all of the one before it has been moved into it.
+// `current` is always settled, and so is every table that of() returns.
 //
 // `size` is how many entries its owner has added, less those it has erased, published at barriers.
 #pragma once
@@ -14,6 +17,7 @@
 #include <farside/core/collectives.hpp>
 #include <farside/detail/container.hpp>
 #include <farside/detail/map/table.hpp>
+#include <farside/detail/retirement.hpp>
 
 #include <deque>
 #include <map>
@@ -119,12 +123,26 @@ class directory {
   directory(shared_state& of, std::size_t bucket_words, word capacity)
       : of_(of), c_(*of.where), bucket_words_(bucket_words) {
     rank_t me = of.members.world_rank(of.members.rank());
-    mine_ = alloc<control>();
     controls_.resize(of.members.size());
     now_ = std::make_unique<std::atomic<table*>[]>(of.members.size());
     by_offset_.resize(of.members.size());
     quick_ = quick_tables::make(of.members.size());
-    ptr<word> made = make_table(me, capacity);
+    ptr<word> made;
+    do_together(
+        of.members, of.full_name(),
+        [&] {
+          mine_ = alloc<control>();
+          try {
+            made = make_table(me, capacity);
+          } catch (const allocation_error&) {
+            dealloc(std::exchange(mine_, nullptr));
+            throw;
+          }
+        },
+        [&] {
+          free_table(me, made.offset());
+          dealloc(std::exchange(mine_, nullptr));
+        });
     put(mine_, control{made.offset(), 0, 0, 0});
     flush(me);
     struct both {
@@ -135,22 +153,26 @@ class directory {
     barrier(of.members.members());  // tables are there before anybody looks at them
     for (rank_t m = 0; m < all.size(); ++m) {
       controls_[m] = all[m].where;
-      now_[m].store(known(m, all[m].table), std::memory_order_release);
+      now_[m].store(settled(m, all[m].table), std::memory_order_release);
     }
     look_for_quick_ways();
+  }
+
+  ~directory() {
+    if (!of_.constructed && mine_) release();
   }
 
   /// Between two synchronisations: each member frees its own.
   void release() {
     quick_->close();
-    collect();
+    retired_.end([](ptr<word> block) { dealloc(block); });
     word at = atomic_load(field(of_.members.rank(), 0));
     while (at != 0) {
-      header h = read_header(mine_.rank(), at);
-      dealloc(ptr<word>(mine_.rank(), h.block));
-      at = h.next;
+      word next = read_header(mine_.rank(), at).next;
+      free_table(mine_.rank(), at);
+      at = next;
     }
-    dealloc(mine_);
+    dealloc(std::exchange(mine_, nullptr));
   }
 
   /// The table of a member, from which a key's is reached.
@@ -208,6 +230,7 @@ class directory {
     table* next = t.next.load(std::memory_order_acquire);
     // All of it has moved: from now on this rank goes there at once.
     if (h.done >= t.chunks()) {
+      next->settled.store(true, std::memory_order_relaxed);
       table* expected = &t;
       now_[member].compare_exchange_strong(expected, next);
       look_for_quick_ways();
@@ -215,14 +238,14 @@ class directory {
     return *next;
   }
 
-  /// Makes sure that `t` has a next table, of about `capacity` buckets. Throws
-  /// far::allocation_error if the owner's segment has no room for one, and nothing has changed
-  /// then.
+  /// Makes sure that `t`, which is settled, has a next table, of `capacity` buckets: no fewer than
+  /// `t` has, so that all of `t` fits in. Throws far::allocation_error if the owner's segment has
+  /// no room for one, and nothing has changed then.
   void begin_move(table& t, word capacity) {
     if (atomic_load(t.field(header::at_next)) != 0) return;
     ptr<word> made = make_table(t.rank(), capacity);
     if (compare_swap(t.field(header::at_next), 0, made.offset()) != 0)
-      dealloc(ptr<word>(t.rank(), read_header(t.rank(), made.offset()).block));
+      free_table(t.rank(), made.offset());  // nobody else has seen it
   }
 
   /// All chunks of `t` have been moved: `current` goes on, and what it leaves is retired.
@@ -239,7 +262,7 @@ class directory {
         dealloc(block);
       } else {
         std::lock_guard lock(c_.mutex);
-        retired_.push_back(block);
+        retired_.add(block);
       }
     }
   }
@@ -247,6 +270,8 @@ class directory {
   void before_barrier() {
     // Of this rank alone, and nobody's to write: not worth counting.
     c_.link.put(mine_.rank(), mine_.offset() + offsetof(control, size), &size, sizeof size);
+    std::lock_guard lock(c_.mutex);
+    retired_.before_barrier();
   }
 
   void after_barrier() {
@@ -260,7 +285,7 @@ class directory {
       forget();
       ++epoch;
     }
-    collect();
+    retired_.after_barrier([](ptr<word> block) { dealloc(block); });
   }
 
   /// From now on direct() has no buckets: operations are looked at before they begin.
@@ -350,7 +375,7 @@ class directory {
   }
 
   [[gnu::noinline]] table* refresh(rank_t member) {
-    table* t = known(member, atomic_load(field(member, 0)));
+    table* t = settled(member, atomic_load(field(member, 0)));
     now_[member].store(t, std::memory_order_release);
     look_for_quick_ways();
     return t;
@@ -360,6 +385,13 @@ class directory {
     // Relaxed: what is read of it goes through the pointer, which orders it on every CPU there is,
     // and other threads of this rank have published it by a release.
     return now_[member].load(std::memory_order_relaxed);
+  }
+
+  /// The same of one that was found to be current.
+  table* settled(rank_t member, word offset) {
+    table* t = known(member, offset);
+    t->settled.store(true, std::memory_order_relaxed);
+    return t;
   }
 
   /// This rank's description of the table of a member at an offset.
@@ -378,6 +410,10 @@ class directory {
     if (short_ways_) t->quick = t->direct;
     if (rank == c_.link.rank()) t->own = first;
     return t;
+  }
+
+  void free_table(rank_t rank, word offset) {
+    dealloc(ptr<word>(rank, read_header(rank, offset).block));
   }
 
   /// An empty table on `rank`, complete.
@@ -401,15 +437,6 @@ class directory {
     return at;
   }
 
-  void collect() {
-    std::vector<ptr<word>> now;
-    {
-      std::lock_guard lock(c_.mutex);
-      now.swap(retired_);
-    }
-    for (auto block : now) dealloc(block);
-  }
-
   shared_state& of_;
   context& c_;
   std::size_t bucket_words_;
@@ -418,7 +445,7 @@ class directory {
   std::unique_ptr<std::atomic<table*>[]> now_;     ///< of each member
   std::vector<std::map<word, table*>> by_offset_;  ///< of each member
   std::vector<std::unique_ptr<table>> storage_;
-  std::vector<ptr<word>> retired_;
+  retirement<ptr<word>> retired_;
   quick_tables::owner quick_;
   word seen_notices_ = 0;
   bool short_ways_ = true;

@@ -79,17 +79,17 @@ class engine : public shared_state {
   void before_barrier() override {
     tables.size = own_size();
     tables.before_barrier();
-    if (c.threads == thread_level::single) sort_dropped();
+    if (c.threads == thread_level::single) retire_dropped();
   }
   void after_barrier() override {
     tables.after_barrier();
     promises.next_epoch();
-    free_dropped(unreachable_);
+    unreachable_.after_barrier(free_key);
   }
   void release() override {
     if constexpr (!in_place) release_bytes(tables.of(members.rank()));
-    free_dropped(unreachable_);
-    free_dropped(dropped_);
+    unreachable_.end(free_key);
+    for (const dropped& key : dropped_) free_key(key);
     promises.release();
     tables.release();
   }
@@ -502,7 +502,7 @@ class engine : public shared_state {
   // --- growing ---------------------------------------------------------------------------------
 
   /// Moves `t` to a table of `capacity` buckets, together with whoever else is at it. Returns when
-  /// all has been moved or is being moved by others.
+  /// all has been moved or is being moved by others. Only making that table can fail.
   void move_table(rank_t member, table& t, word capacity) {
     give_up_if_in_a_hurry(c);
     if (t.own != nullptr) c.link.flush(t.rank());  // what this rank stored under promise::local
@@ -514,6 +514,7 @@ class engine : public shared_state {
   void help(rank_t member, table& t) {
     table& next = tables.next_of(member, t);
     while (true) {
+      undisturbed until_moved(c);  // others wait for what it claims
       word mine = fetch_add(t.field(header::at_claimed), 1);
       if (mine >= t.chunks()) return;
       word end = std::min((mine + 1) * chunk, t.capacity);
@@ -528,17 +529,31 @@ class engine : public shared_state {
   }
 
   void move_buckets(rank_t member, table& t, table& next, const std::vector<word>& which);
-  void move_one(table*& t, const place& p, position at);
 
-  /// The table of a member when no move of it is under way: helps, and waits for those who help.
+  /// The table that `t` moves to, when all of `t` has been moved: helps, and waits for those who
+  /// help. An operation that may create an entry goes on there: what is moved has room for certain
+  /// then. Handlers, which may not wait, go on at once, and create nothing in what is not settled.
+  table& settled_next(rank_t member, table& t) {
+    if (in_a_hurry(c)) return tables.next_of(member, t);
+    help(member, t);
+    while (tables.read_header(t.rank(), t.at.offset()).done < t.chunks() &&
+           !FARSIDE_MUTANT(map_creates_before_settled))
+      c.wait_round();
+    return tables.next_of(member, t);
+  }
+
+  /// The bucket of a key is being moved: goes on where it will be.
+  void await_move(table*& t, const place& p) {
+    give_up_if_in_a_hurry(c);
+    t = &settled_next(p.member, *t);
+  }
+
+  /// The table of a member when no move of it is under way.
   table& settled(rank_t member) {
     while (true) {
       table& t = tables.of(member);
-      header h = tables.read_header(t.rank(), t.at.offset());
-      if (h.next == 0) return t;
-      help(member, t);
-      while (tables.read_header(t.rank(), t.at.offset()).done < t.chunks()) c.wait_round();
-      tables.next_of(member, t);
+      if (!has_next(t)) return t;
+      settled_next(member, t);
     }
   }
 
@@ -627,6 +642,7 @@ class engine : public shared_state {
                                          word amount);
   template <class Access>
   void strain(Access& in, table& t, const place& p, word index, word value);
+  bool widen_if_there_is_room(rank_t member, table& t);
   template <class Access>
   std::optional<bool> erase_in(Access& in, table*& t, const place& p, const K& key);
 
@@ -637,15 +653,14 @@ class engine : public shared_state {
     word stored[key_store::words];
   };
   void drop_key(rank_t member, const table& t, const entry& e);
-  void sort_dropped();
-  void free_dropped(std::vector<dropped>& keys);
-  std::vector<dropped> dropped_, unreachable_;
+  void retire_dropped();
+  static void free_key(const dropped& key) { key_store::release(key.stored); }
+  std::vector<dropped> dropped_;      ///< their tables are still there
+  retirement<dropped> unreachable_;
 
   template <class Access>
   bool freeze(Access& in, word i, entry& out, bool& alive);
-  template <class Access>
-  void thaw(Access& in, word i, const entry& was);
-  word implant(rank_t member, table& next, const entry& e);
+  void copy_into(table& next, const entry& e);
 
   /// Takes an empty bucket for a new key. False: somebody else was faster.
   template <class Update, class Access>

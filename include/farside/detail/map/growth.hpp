@@ -1,28 +1,29 @@
 // engine: moving buckets to the next table.
 //
-//   empty           -> moved                                          one compare-and-swap
-//   erased          -> moved                                          nothing goes along
-//   plain v         -> plain v, frozen -> (copied) -> moved           nobody changes it once it is
-//   frozen cell, value x   -> its word is frozen -> (copied) -> moved        an addition that meets
-//   the frozen word repeats
-//                                                                     in the next table
+//   empty                                            ->  moved     one compare-and-swap
+//   erased                                           ->  moved     nothing goes along
+//   plain v  ->  plain v, frozen       ->  (copied)  ->  moved     nobody changes it once frozen
+//   cell     ->  cell, its word frozen ->  (copied)  ->  moved     an addition that meets the frozen
+//                                                                  word repeats in the next table
 //
-// A cell is copied by the one rank that froze it: only that one knows its value, as additions that
-// do not count change the word all the same. Others wait until it is marked. Nobody waits in a
-// circle: who moves a chunk may wait for one who moves a single bucket, who waits for nobody in
-// that table; and copying into the next table may wait there, for those who move that one, and so
-// on.
+// Each bucket is moved by one rank, which has claimed its chunk. A move cannot fail once it has
+// begun, so nothing is ever unfrozen. The next table is made first, with at least as many buckets,
+// and gets no other entries before all has been moved: who wants to create one there, or to change
+// what is frozen, helps and waits (settled_next). Nor does the next table begin to move before.
 //
-// Several ranks may move the same plain bucket: a copy is an insert that does nothing if the key
-// has a bucket in the next table, erased or not, so that a slow copier does not bring back what was
-// erased there. Operations on a key go on in the next table as soon as the key's own bucket, or the
-// empty one at the end of its probe sequence, is marked moved; the copy is complete before that.
+// So a key is copied once, into a table that does not know it, and only the mover needs to know the
+// number of a frozen cell: additions that do not count change its word all the same. Operations on a
+// key go on in the next table as soon as the key's own bucket, or the empty one at the end of its
+// probe sequence, is marked moved; the copy is complete before that.
+//
+// Nobody waits in a circle. Whoever has claimed a chunk waits for puts under way only, whose ranks
+// do not wait, and runs neither handlers nor continuations meanwhile (undisturbed). Everybody else
+// holds nothing while it waits.
 #pragma once
 
 #include <farside/detail/map/engine.hpp>
 
 #include <algorithm>
-#include <exception>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
@@ -41,16 +42,12 @@ void engine<K, V, Hash, Probing>::move_buckets(rank_t member, table& t, table& n
       };
       std::vector<mark> marks;
       word copied = 0;
-      std::exception_ptr no_room;
       for (word i : now) {
         mark m{i, {}, false};
         if (!freeze(in, i, m.content, m.alive)) continue;
-        try {
-          if (m.alive) copied += implant(member, next, m.content);
-        } catch (const allocation_error&) {
-          thaw(in, i, m.content);
-          no_room = std::current_exception();
-          break;
+        if (m.alive) {
+          copy_into(next, m.content);
+          ++copied;
         }
         marks.push_back(m);
       }
@@ -66,8 +63,6 @@ void engine<K, V, Hash, Probing>::move_buckets(rank_t member, table& t, table& n
           again.push_back(m.index);  // a tombstone that was revived meanwhile
         }
       }
-      // What could not be copied stays where it is, and so does the rest of its chunk.
-      if (no_room) std::rethrow_exception(no_room);
     });
   }
 }
@@ -91,38 +86,17 @@ bool engine<K, V, Hash, Probing>::freeze(Access& in, word i, entry& out, bool& a
       word seen = out.value()[0];
       alive = !(seen & cell::absent);
       if (FARSIDE_MUTANT(map_cell_not_frozen)) return true;
-      if (FARSIDE_MUTANT(map_frozen_cell_copied_by_others) && seen & cell::frozen) return true;
-      if (!(seen & cell::frozen)) {
-        if (in.change_cell(i, seen, seen | cell::frozen)) return true;
-      } else {
-        in.complete();  // who froze it may be waiting for what this rank has copied
-        c.wait_round();
-      }
+      if (in.change_cell(i, seen, seen | cell::frozen)) return true;
     }
     in.forget();
   }
 }
 
-/// Gives a frozen bucket back to those who change it in this table.
+/// Puts a copy of a frozen bucket into `next`, in the first empty bucket of its key's probe sequence.
+/// There is one: `next` has at least as many buckets as the table that moves, and until all of that
+/// has been moved it gets nothing else. Nor is the key there already, as each bucket has one mover.
 template <class K, class V, class Hash, class Probing>
-template <class Access>
-void engine<K, V, Hash, Probing>::thaw(Access& in, word i, const entry& was) {
-  head h = was.top();
-  if (h.what() == state::cell) {
-    // `was` is from before it was frozen; what was added since did not count.
-    word seen = was.value()[0] | cell::frozen;
-    while (!in.change_cell(i, seen, was.value()[0])) {
-    }
-  } else {
-    in.change(i, h, h.thaw());
-  }
-  in.settle();
-}
-
-/// Inserts a copy of a frozen bucket, unless its key is known to `next` already. Returns how many
-/// buckets that took.
-template <class K, class V, class Hash, class Probing>
-word engine<K, V, Hash, Probing>::implant(rank_t member, table& next, const entry& e) {
+void engine<K, V, Hash, Probing>::copy_into(table& next, const entry& e) {
   std::optional<K> key;
   while (!(key = key_store::unpack(e.key()))) c.wait_round();
   place p = place_of(*key);
@@ -139,34 +113,19 @@ word engine<K, V, Hash, Probing>::implant(rank_t member, table& next, const entr
     }
   }
   head h(what, p.fingerprint(), 1);
-  table* to = &next;
-  while (true) {
-    bool taken = false;
-    bool done = reach(*to, promise::nothing, [&](auto in) {
-      entry other;
-      position at = probe(in, *to, p, *key, other);
-      switch (at.what) {
-        case found::mine:
-        case found::mine_moved:
-          return true;
-        case found::gone:
-          to = &tables.next_of(member, *to);
-          return false;
-        case found::full:
-          grow(member, *to);
-          to = &tables.next_of(member, *to);
-          return false;
-        case found::empty:
-          break;
-      }
+  reach(next, promise::nothing, [&](auto in) {
+    word home = p.home(next.capacity);
+    for (word step = 0; step < next.capacity + Probing::extra; ++step) {
+      word i = Probing::at(home, step, next.capacity);
       head expected;
-      if (!in.change(at.index, expected, h)) return false;
-      in.write(at.index, h, copy, true);
-      taken = true;
-      return true;
-    });
-    if (done) return taken;
-  }
+      if (!in.top(i).is_empty() || !in.change(i, expected, h)) continue;
+      in.write(i, h, copy, true);
+      return;
+    }
+    raise(kind_name, " '", label, "': a table of ", next.capacity,
+          " buckets is full while another one is moved into it. This is a mistake of the library, "
+          "or of a probing policy that does not reach all buckets.");
+  });
 }
 
 /// The bytes of a key that did not go along. Who still reads the old table compares with them.
@@ -180,29 +139,15 @@ void engine<K, V, Hash, Probing>::drop_key(rank_t member, const table& t, const 
   }
 }
 
-/// Those whose table was left before a barrier can be freed after it.
+/// Retires those whose table has been left.
 template <class K, class V, class Hash, class Probing>
-void engine<K, V, Hash, Probing>::sort_dropped() {
-  if (dropped_.empty()) return;
+void engine<K, V, Hash, Probing>::retire_dropped() {
   auto in_use = std::partition(dropped_.begin(), dropped_.end(), [&](const dropped& key) {
     return !tables.in_use(key.member, key.table_offset);
   });
-  unreachable_.assign(dropped_.begin(), in_use);
+  for (auto key = dropped_.begin(); key != in_use; ++key) unreachable_.add(*key);
   dropped_.erase(dropped_.begin(), in_use);
-}
-template <class K, class V, class Hash, class Probing>
-void engine<K, V, Hash, Probing>::free_dropped(std::vector<dropped>& keys) {
-  for (const dropped& key : keys) key_store::release(key.stored);
-  keys.clear();
-}
-
-/// Sees to it that the bucket of a key is moved, and goes on to the next table.
-template <class K, class V, class Hash, class Probing>
-void engine<K, V, Hash, Probing>::move_one(table*& t, const place& p, position at) {
-  give_up_if_in_a_hurry(c);
-  table& next = tables.next_of(p.member, *t);
-  move_buckets(p.member, *t, next, {at.index});
-  t = &next;
+  unreachable_.before_barrier();
 }
 
 template <class K, class V, class Hash, class Probing>

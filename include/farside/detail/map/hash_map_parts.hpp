@@ -27,7 +27,8 @@ auto hash_map<K, V, Hash, Probing>::with_window_in_flight(const K& key, promise 
   w->count = std::min<std::uint64_t>(w->buckets.size(), t.capacity - w->first);
   auto* to = reinterpret_cast<std::uint64_t*>(w->buckets.data());
   return async_get(t.bucket_at(w->first, engine::bucket_words), to, w->count * engine::bucket_words)
-      .then([&e, p, w, finish = std::move(finish), epoch = e.tables.epoch]() mutable {
+      .then([&e, p, w, finish = std::move(finish), epoch = e.tables.epoch,
+             until_done = e.choice.under_way()]() mutable {
         // After a barrier the table may be gone: then from the beginning.
         return finish(e, p, epoch == e.tables.epoch ? w.get() : nullptr);
       });
@@ -252,6 +253,7 @@ void hash_map<K, V, Hash, Probing>::accumulate(std::span<const value_type> entri
 template <class K, class V, class Hash, class Probing>
 void hash_map<K, V, Hash, Probing>::clear() {
   engine& e = *state_;
+  e.choice.settle(e.c);
   barrier(e.members);
   e.clear_own();
   barrier(e.members);
@@ -262,8 +264,13 @@ void hash_map<K, V, Hash, Probing>::reserve(std::size_t entries) {
   engine& e = *state_;
   barrier(e.members);
   std::uint64_t wanted = e.capacity_for(entries, e.members.size());
-  detail::map::table& t = e.settled(e.members.rank());
-  if (t.capacity < wanted) e.move_table(e.members.rank(), t, wanted);
+  detail::do_together(
+      e.members, e.full_name() + ": reserve",
+      [&] {
+        detail::map::table& t = e.settled(e.members.rank());
+        if (t.capacity < wanted) e.move_table(e.members.rank(), t, wanted);
+      },
+      [] {});  // a table that is larger than it need be does no harm
   barrier(e.members);
 }
 

@@ -55,6 +55,7 @@ struct table {
   ptr<word> at;         ///< its header
   word* own = nullptr;  ///< the first bucket, if it is this rank's own
   std::atomic<table*> next{nullptr};
+  std::atomic<bool> settled{false};  ///< all of the table before it has been moved into it
 
   rank_t rank() const { return at.rank(); }
   word chunks() const { return (capacity + chunk - 1) / chunk; }

@@ -209,6 +209,7 @@ auto begin_call(post_office& office, rank_t to, Send send, const F& f, const A&.
   using R = call_result<F, A...>;
   auto bytes = call_bytes<F, A...>(office, f, args...);
   auto state = std::make_shared<rpc_state<R>>(to);
+  office.prepare_call(to);
   message_header as{.code = office.name_of(&run_rpc<F, A...>), .reply = office.reserve(state)};
   office.count_sent();
   send(to, as, std::move(bytes));

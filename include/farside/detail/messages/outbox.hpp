@@ -101,7 +101,13 @@ class outbox {
     auto out = std::make_unique<line>();
     rank_t me = c_.link.rank();
     out->credits = alloc<std::uint64_t>();
-    auto block = alloc_on<ring_head>(to, 1 + ring_ / sizeof(ring_head));
+    ptr<ring_head> block;
+    try {
+      block = alloc_on<ring_head>(to, 1 + ring_ / sizeof(ring_head));
+    } catch (const allocation_error&) {
+      dealloc(out->credits);
+      throw;
+    }
     put(out->credits, std::uint64_t{0});
     flush(me);
     put(block, ring_head{out->credits.raw(), 0});

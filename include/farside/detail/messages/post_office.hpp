@@ -9,6 +9,7 @@
 
 #include <farside/core/collectives.hpp>
 #include <farside/core/engine.hpp>
+#include <farside/detail/engines/hurry.hpp>
 #include <farside/detail/last_words.hpp>
 #include <farside/detail/messages/batch.hpp>
 #include <farside/detail/messages/inbox.hpp>
@@ -75,11 +76,26 @@ class post_office final : public message_service {
     return code_.decode(code);
   }
 
-  /// What a message to that rank needs in its segment is there on return, or far::allocation_error
-  /// is thrown.
+  /// What a message to that rank needs in segments is there on return, or far::allocation_error is
+  /// thrown. It comes before anything is counted or sent, none of which fails then.
   void prepare(rank_t to) {
     std::lock_guard lock(lock_);
     out_.prepare(to);
+  }
+  /// The same for a message that is answered.
+  void prepare_call(rank_t to) {
+    std::lock_guard lock(lock_);
+    out_.prepare(to);
+    replies_.prepare();
+  }
+  /// In the handler of an operation, before it changes anything: its answer may be longer than a
+  /// reply slot. Gives up where there is no room for it at the caller.
+  void prepare_long_answer() {
+    try {
+      prepare(answering_);
+    } catch (const allocation_error&) {
+      throw not_at_once{};
+    }
   }
 
   reply_place reserve(std::shared_ptr<awaiting> who) {
@@ -189,6 +205,10 @@ class post_office final : public message_service {
   static constexpr std::size_t most_kept = std::size_t{1} << 20;  ///< bytes; then nothing is taken
   static constexpr std::size_t forward_bytes = 16384;
 
+  static std::vector<std::byte> bytes_of(std::string_view text) {
+    auto* begin = reinterpret_cast<const std::byte*>(text.data());
+    return {begin, begin + text.size()};
+  }
   static void write_header(std::vector<std::byte>& message, message_header as) {
     as.bytes = message.size() - sizeof as;
     message.resize(padded(as.bytes));
@@ -222,6 +242,7 @@ class post_office final : public message_service {
   std::atomic<bool> serving_{false};
   std::atomic<std::thread::id> handler_{};  ///< the thread that runs a handler
   bool hurry_ = false;                      ///< of that thread
+  rank_t answering_ = 0;                    ///< whose message that is
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
@@ -264,6 +285,18 @@ inline void post_office::until_gone(rank_t to, std::uint64_t ticket) {
 inline void post_office::answer(rank_t to, reply_place place, bool failed,
                                 std::vector<std::byte> bytes) {
   count_sent();
+  if (bytes.size() > reply_chunk::body_bytes) {
+    try {
+      prepare(to);
+    } catch (const allocation_error&) {  // what fits a slot will do
+      static constexpr std::string_view no_room =
+          "(its answer is too long for a slot, and the caller has no room for a ring)";
+      static_assert(no_room.size() <= reply_chunk::body_bytes);
+      if (!failed) bytes = bytes_of(no_room);
+      bytes.resize(std::min(bytes.size(), reply_chunk::body_bytes));
+      failed = true;
+    }
+  }
   if (bytes.size() > reply_chunk::body_bytes) {
     std::vector<std::byte> message(sizeof(message_header) + bytes.size());
     std::memcpy(message.data() + sizeof(message_header), bytes.data(), bytes.size());
@@ -349,6 +382,12 @@ inline void post_office::handle(rank_t from, const inbox::line::message& m) {
 
 inline void post_office::forward(code_address code, rank_t to, rank_t from,
                                  std::span<const std::byte> arguments) {
+  try {
+    prepare(to);
+  } catch (const allocation_error& e) {  // who has sent it has long gone on
+    fail({*this, from, arguments, {}}, &e);
+    return;
+  }
   batch& some = forwards_[to];
   some.add(code, to, from, arguments);
   if (some.size() >= forward_bytes) post(to, {.code = {0, batched}, .reply = {}}, some.take());
@@ -361,6 +400,7 @@ inline void post_office::run(code_address code, rank_t from, std::span<const std
     ~guard() { id.store(std::thread::id(), std::memory_order_relaxed); }
   } until_return{handler_};
   handler_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  answering_ = from;
   incoming m{*this, from, arguments, reply};
   try {
     reinterpret_cast<trampoline>(const_cast<void*>(find(code)))(m);
@@ -377,8 +417,7 @@ inline void post_office::run(code_address code, rank_t from, std::span<const std
 inline void post_office::fail(const incoming& m, const std::exception* why) {
   std::string what = why != nullptr ? why->what() : "an exception that is no std::exception";
   if (m.reply.slot != 0) {
-    auto* begin = reinterpret_cast<const std::byte*>(what.data());
-    answer(m.from, m.reply, true, std::vector<std::byte>(begin, begin + what.size()));
+    answer(m.from, m.reply, true, bytes_of(what));
     count_handled();
     return;
   }

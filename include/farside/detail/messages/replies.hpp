@@ -54,8 +54,13 @@ class replies {
  public:
   explicit replies(context& c) : c_(c) {}
 
-  reply_place reserve(std::shared_ptr<awaiting> who) {
+  /// A slot is free on return, or far::allocation_error is thrown.
+  void prepare() {
     if (free_.empty()) grow();
+  }
+
+  reply_place reserve(std::shared_ptr<awaiting> who) {
+    prepare();
     std::size_t i = free_.back();
     free_.pop_back();
     slot& s = slots_[i];
