@@ -1,5 +1,6 @@
 // hash_map: every history of overlapping operations can be explained by some order of them, also
 // while the map grows, and with keys that come and go.
+#include "full_segments.hpp"
 #include "histories.hpp"
 #include "map_types.hpp"
 
@@ -33,10 +34,26 @@ struct as_number<std::string> {
   }
 };
 
+/// A log in which operations that find no room have not happened.
+template <class Log>
+struct forgiving {
+  template <class Call, class Body>
+  void run(const Call& call, Body body) {
+    try {
+      log.run(call, body);
+    } catch (const far::allocation_error&) {
+      log.cancel_last();
+      ++refusals;
+    }
+  }
+  Log& log;
+  int refusals = 0;
+};
+
 /// What one rank does in one history: some operations on few keys, and others that make the map
-/// grow.
+/// grow: `fill` of those for 5 on few keys.
 template <class K, class V, class Map, class Log, class Random>
-void act(Map& map, Log& log, Random& random, int operations, bool fill) {
+void act(Map& map, Log& log, Random& random, int operations, unsigned fill) {
   using number = as_number<V>;
   for (int i = 0; i < operations; ++i) {
     // Few values: words that stay the same when they are replaced hide whether they have come.
@@ -44,7 +61,7 @@ void act(Map& map, Log& log, Random& random, int operations, bool fill) {
     K key = make<K>::of(static_cast<int>(k));
     V value = number::pack(v);
     histories::linger later(random);
-    switch (random() % (fill ? 6 : 5)) {
+    switch (random() % (5 + fill)) {
       case 0:
         log.run(spec::insert(k, v), [&] {
           later();
@@ -106,9 +123,45 @@ void check_histories(const char* name, int wanted, bool fill) {
     far::hash_map<K, V, Hash> map(fill || i % 4 == 0 ? 0 : 64);
     for (int k = 0; fill && k < 5; ++k)  // nearly as many as make it grow
       map.insert(make<K>::of(200000 + static_cast<int>(random() % 100000)), as_number<V>::pack(1));
-    histories::one<spec>(all, [&](auto& log) { act<K, V>(map, log, random, per_rank, fill); });
+    histories::one<spec>(all,
+                         [&](auto& log) { act<K, V>(map, log, random, per_rank, fill ? 1 : 0); });
   }
   all.print(name);
+}
+
+/// The same in segments that are nearly full.
+template <class K, class V, class Hash = far::hash<K>>
+void check_histories_without_room(const char* name, int wanted) {
+  histories::tally all;
+  auto random = far_test::random_engine();
+  int per_rank = far::nprocs() <= 4 ? 8 : far::nprocs() <= 8 ? 5 : 2;
+  constexpr std::size_t room = std::size_t{64} << 10;
+  full_segments::ballast most(room, std::size_t{1} << 40, 4096);
+  for (int i = 0; i < histories::many(wanted); ++i) {
+    far::hash_map<K, V, Hash> map(0);
+    for (int k = 0; k < 5; ++k)
+      map.insert(make<K>::of(200000 + static_cast<int>(random() % 100000)), as_number<V>::pack(1));
+    far::barrier();
+    constexpr std::size_t spares[] = {0, 0, 0, 0, 0, 500, 1000, 2000};
+    full_segments::ballast rest(spares[random() % std::size(spares)], room);
+    int refusals = 0;
+    histories::one<spec>(all, [&](auto& log) {
+      forgiving<std::remove_reference_t<decltype(log)>> kind{log};
+      act<K, V>(map, kind, random, per_rank, 5);
+      refusals = kind.refusals;
+    });
+    all.with_refusals += far::all_reduce(refusals) != 0;
+    rest.give_back();
+    far::barrier();
+    if (i % 8 == 0) {  // it works on
+      map.clear();
+      CHECK(map.insert(make<K>::of(static_cast<int>(far::rank())), as_number<V>::pack(7)));
+      far::barrier();
+      CHECK_EQ(map.size(), static_cast<std::size_t>(far::nprocs()));
+    }
+  }
+  all.print(name);
+  CHECK(all.with_refusals != 0);
 }
 
 }  // namespace
@@ -125,6 +178,16 @@ FAR_TEST(histories_of_strings) {
 }
 FAR_TEST(histories_of_colliding_keys) {
   check_histories<int, std::uint64_t, collides_always>("hash_map, colliding,", 150, true);
+}
+
+FAR_TEST(histories_without_room) {
+  check_histories_without_room<int, std::uint64_t>("hash_map, without room,", 300);
+}
+FAR_TEST(histories_of_structures_without_room) {
+  check_histories_without_room<int, triple>("hash_map of structures, without room,", 300);
+}
+FAR_TEST(histories_of_strings_without_room) {
+  check_histories_without_room<std::string, std::string>("hash_map of strings, without room,", 150);
 }
 
 /// Words that are the same in two versions of a value, and others in the next: one that lands late

@@ -37,6 +37,7 @@ class linger {
 /// What was seen over all histories of a test, on rank 0.
 struct tally {
   std::uint64_t histories = 0, operations = 0, overlapping = 0;
+  std::uint64_t with_refusals = 0;  ///< histories in which an operation threw for lack of room
 
   void print(const char* what) const {
     if (far::rank() == 0)
@@ -44,6 +45,9 @@ struct tally {
                   static_cast<unsigned long long>(histories),
                   static_cast<unsigned long long>(operations),
                   static_cast<unsigned long long>(overlapping));
+    if (far::rank() == 0 && with_refusals != 0)
+      std::printf("linearizability: of those, operations threw in %llu histories\n",
+                  static_cast<unsigned long long>(with_refusals));
   }
 };
 

@@ -81,6 +81,9 @@ class recorder {
   /// It has returned; what it answered is not known.
   void end(std::size_t number) { events_.at(number).response = clock_(); }
 
+  /// The operation that was begun last has not happened, as it has thrown something that says so.
+  void cancel_last() { events_.pop_back(); }
+
   /// begin(what), body(), end() with what body returned; with no answer if it returns nothing. An
   /// operation whose body throws stays pending: it may have taken effect.
   template <class Body>

@@ -178,9 +178,9 @@ elements<T>::elements(const char* kind, std::size_t count, rank_t first, rank_t 
   longer_end = longer * (shortest + 1);
   bool holds = members.rank() >= first && members.rank() - first < holders;
   // Never none, so that every part has an address.
-  auto all = alloc_together<form>(
-      members, full_name(),
-      holds ? std::max<std::size_t>(1, part_size(members.rank() - first)) : 0);
+  auto all =
+      alloc_together<form>(members, full_name(),
+                           holds ? std::max<std::size_t>(1, part_size(members.rank() - first)) : 0);
   mine = all[members.rank()];
   parts.assign(all.begin() + first, all.begin() + first + holders);
   detail::barrier(members.members());

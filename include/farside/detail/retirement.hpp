@@ -11,8 +11,8 @@
 //   enters barrier k
 //                                            inside barrier k a handler uses the block
 //   leaves barrier k                         leaves barrier k, and forgets the block
-//   enters barrier k + 1                     enters barrier k + 1: R is known to have left barrier k
-//   leaves barrier k + 1, frees the block
+//   enters barrier k + 1                     enters barrier k + 1: R is known to have left barrier
+//   k leaves barrier k + 1, frees the block
 //
 // Invariant: a block is freed only after each member has left a barrier that X entered with the
 // block retired. So no member knows it, and none uses it: an operation does not reach over the end

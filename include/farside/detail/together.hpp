@@ -1,5 +1,5 @@
-// Collectives that can fail: if one member cannot do its part, none has done anything, and all throw.
-// Without that the others would wait for a member that has left.
+// Collectives that can fail: if one member cannot do its part, none has done anything, and all
+// throw. Without that the others would wait for a member that has left.
 #pragma once
 
 #include <farside/core/collectives.hpp>
@@ -38,14 +38,13 @@ void do_together(const team& over, const std::string& what, Part part, Undo undo
   std::string text = broadcast(mine.text, first, over);
   if (thrown) std::rethrow_exception(thrown);
   rank_t where = over.world_rank(first);
-  if (no_room)
-    raise<allocation_error>(what, ": rank ", where, " has no room for its part. ", text);
+  if (no_room) raise<allocation_error>(what, ": rank ", where, " has no room for its part. ", text);
   raise(what, ": rank ", where, " could not do its part. ", text);
 }
 
 /// Collective: memory for `n` objects in this member's own segment (null where `n` is 0), and where
-/// that of all members lies. All throw far::allocation_error if one member has no room. 1 all_reduce
-/// and 1 all_gather.
+/// that of all members lies. All throw far::allocation_error if one member has no room. 1
+/// all_reduce and 1 all_gather.
 template <class T>
 std::vector<ptr<T>> alloc_together(const team& over, const std::string& what, std::size_t n) {
   ptr<T> mine;

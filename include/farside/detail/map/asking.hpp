@@ -60,8 +60,7 @@ void serve_map(void* state, reader& in, writer& answers) {
   auto what = in.read<What>();
   auto left = in.read<std::uint32_t>();
   e.choice.prepare_answer(left * std::uint64_t{Engine::answer_type::longest});
-  for (; left != 0; --left)
-    e.serve(what, in.read<Item>(), with).save(answers);
+  for (; left != 0; --left) e.serve(what, in.read<Item>(), with).save(answers);
 }
 
 /// Does one operation for another rank.

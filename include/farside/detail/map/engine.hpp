@@ -87,6 +87,7 @@ class engine : public shared_state {
     unreachable_.after_barrier(free_key);
   }
   void release() override {
+    tables.forget();  // what others have retired they are about to free
     if constexpr (!in_place) release_bytes(tables.of(members.rank()));
     unreachable_.end(free_key);
     for (const dropped& key : dropped_) free_key(key);
@@ -655,7 +656,7 @@ class engine : public shared_state {
   void drop_key(rank_t member, const table& t, const entry& e);
   void retire_dropped();
   static void free_key(const dropped& key) { key_store::release(key.stored); }
-  std::vector<dropped> dropped_;      ///< their tables are still there
+  std::vector<dropped> dropped_;  ///< their tables are still there
   retirement<dropped> unreachable_;
 
   template <class Access>

@@ -3,7 +3,8 @@
 //   empty                                            ->  moved     one compare-and-swap
 //   erased                                           ->  moved     nothing goes along
 //   plain v  ->  plain v, frozen       ->  (copied)  ->  moved     nobody changes it once frozen
-//   cell     ->  cell, its word frozen ->  (copied)  ->  moved     an addition that meets the frozen
+//   cell     ->  cell, its word frozen ->  (copied)  ->  moved     an addition that meets the
+//   frozen
 //                                                                  word repeats in the next table
 //
 // Each bucket is moved by one rank, which has claimed its chunk. A move cannot fail once it has
@@ -12,8 +13,8 @@
 // what is frozen, helps and waits (settled_next). Nor does the next table begin to move before.
 //
 // So a key is copied once, into a table that does not know it, and only the mover needs to know the
-// number of a frozen cell: additions that do not count change its word all the same. Operations on a
-// key go on in the next table as soon as the key's own bucket, or the empty one at the end of its
+// number of a frozen cell: additions that do not count change its word all the same. Operations on
+// a key go on in the next table as soon as the key's own bucket, or the empty one at the end of its
 // probe sequence, is marked moved; the copy is complete before that.
 //
 // Nobody waits in a circle. Whoever has claimed a chunk waits for puts under way only, whose ranks
@@ -92,9 +93,10 @@ bool engine<K, V, Hash, Probing>::freeze(Access& in, word i, entry& out, bool& a
   }
 }
 
-/// Puts a copy of a frozen bucket into `next`, in the first empty bucket of its key's probe sequence.
-/// There is one: `next` has at least as many buckets as the table that moves, and until all of that
-/// has been moved it gets nothing else. Nor is the key there already, as each bucket has one mover.
+/// Puts a copy of a frozen bucket into `next`, in the first empty bucket of its key's probe
+/// sequence. There is one: `next` has at least as many buckets as the table that moves, and until
+/// all of that has been moved it gets nothing else. Nor is the key there already, as each bucket
+/// has one mover.
 template <class K, class V, class Hash, class Probing>
 void engine<K, V, Hash, Probing>::copy_into(table& next, const entry& e) {
   std::optional<K> key;
