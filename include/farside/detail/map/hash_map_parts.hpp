@@ -40,7 +40,7 @@ template <class What, class Item, class Result, class Finish>
 auto hash_map<K, V, Hash, Probing>::begin(promise kind, const What& what, const Item& item,
                                           promise with, Result result, Finish finish) const {
   engine& e = *state_;
-  const K& key = detail::map::key_of(item);
+  const K& key = detail::map::key_of<K>(item);
   detail::map::place p = e.place_of(key);
   if (e.asks(kind, p.member, with))
     return e.ask_later(p.member, what, item, with, result, [p, finish](engine& alone) mutable {
