@@ -231,10 +231,14 @@ class hash_map {
   }
 
   /// Collective: writes all entries to a file, or throws on all ranks and leaves a file of that
-  /// name as it was.
+  /// name as it was. The file gets its name when all of it is on the disk, so that it is whole
+  /// also if two jobs save to one name, or if this one is killed.
   void save(const std::string& path) const;
   /// Collective: adds the entries of a file that a map of the same types has saved, on any number
-  /// of ranks; values that are there already are replaced.
+  /// of ranks; values that are there already are replaced. A file that is damaged, cut off or of
+  /// other types throws on all ranks and leaves the map as it was; classes are told apart by their
+  /// sizes alone. Takes memory for the entries twice while it runs. If the segments have no room
+  /// for them it throws on all ranks, too, and the map may have some.
   void load(const std::string& path);
 
   /// Collective.
@@ -344,3 +348,4 @@ class hash_map {
 }  // namespace far::inline FARSIDE_BACKEND
 
 #include <farside/detail/map/hash_map_parts.hpp>
+#include <farside/detail/map/saving.hpp>
