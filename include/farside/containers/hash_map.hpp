@@ -62,6 +62,8 @@ class hash_map {
     detail::require_serializable<K>();
     detail::require_serializable<V>();
     team over = with.over ? with.over : world();
+    require_buckets(with.name.empty() ? "hash_map" : "hash_map '" + with.name + "'", expected,
+                    over.size());
     state_ = detail::container_handle<engine>(
         new engine(with, engine::capacity_for(expected, over.size())));
     quick_ = detail::map::quick_handle(state_->tables.quick());
@@ -260,6 +262,11 @@ class hash_map {
   engine& implementation() const { return *state_; }
 
  private:
+  /// A member has 1.5 buckets for each entry and some more: more than 2 of them no table has.
+  static void require_buckets(const std::string& what, std::size_t entries, rank_t members) {
+    detail::require_possible(what, entries, 2 * sizeof(typename engine::entry), members);
+  }
+
   FARSIDE_HOT engine& enter(promise kind, const char* name, const K& key, promise with) const {
     engine& e = *state_;
     if constexpr (FARSIDE_CHECKED) {

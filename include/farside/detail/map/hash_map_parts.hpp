@@ -260,6 +260,7 @@ void hash_map<K, V, Hash, Probing>::clear() {
 template <class K, class V, class Hash, class Probing>
 void hash_map<K, V, Hash, Probing>::reserve(std::size_t entries) {
   engine& e = *state_;
+  require_buckets("hash_map '" + e.label + "' reserve", entries, e.members.size());
   barrier(e.members);
   std::uint64_t wanted = e.capacity_for(entries, e.members.size());
   detail::map::table& t = e.settled(e.members.rank());
