@@ -158,6 +158,7 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
       s.slots.read(s.line, got.first, got.count, forms);
     });
   }
+  /// The same. As nobody may push, ranks together get all that there are.
   std::vector<T> try_pop(std::uint64_t most) { return pop(most); }
 
   /// Nothing if it is empty.
