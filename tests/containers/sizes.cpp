@@ -69,6 +69,19 @@ FAR_TEST(of_queues) {
   far::barrier();
   if (far::rank() == 0) CHECK_EQ(queue.pop(), 7);
   far::barrier();
+
+  // Of what is there nobody can ask for too much.
+  far::fast_queue<int> phased(0, 4);
+  for (std::uint64_t all : {~std::uint64_t{0}, std::uint64_t{1} << 63}) {
+    if (far::rank() == 0) phased.push(1), queue.push(2);
+    far::barrier();
+    CHECK_EQ(far::all_reduce(phased.pop(all).size() + phased.try_pop(all).size()), 1u);
+    CHECK_EQ(far::all_reduce(queue.try_pop(all).size() + queue.pop(all, far::promise::pop).size()),
+             1u);
+    far::barrier();
+    CHECK(phased.empty() && queue.empty());
+    far::barrier();
+  }
 }
 
 FAR_TEST(of_maps) {

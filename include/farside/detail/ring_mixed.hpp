@@ -318,8 +318,8 @@ std::vector<T> mixed_ring<T, Slots>::pop(std::uint64_t n, promise with) {
   state& s = *this->state_;
   ring_pops others = check_pop(s, "pop", with);
   std::vector<T> values;
-  values.reserve(n);
   std::uint64_t part = std::min(n, s.line.shape().capacity);
+  values.reserve(part);
   std::vector<std::byte> forms(part * sizeof(form));
   while (values.size() < n) {
     std::uint64_t now = std::min(part, n - values.size());
