@@ -12,12 +12,14 @@ bool option_reader::next_option() {
   ++at_;
   value_.reset();
   std::size_t equals = word.find('=');
-  if (word.starts_with("--") && equals != std::string::npos) {
+  if (word == "-np") {  // as of mpirun
+    name_ = "-n";
+  } else if (word.starts_with("--") && equals != std::string::npos) {
     name_ = word.substr(0, equals);
     value_ = word.substr(equals + 1);
   } else if (!word.starts_with("--") && word.size() > 2) {
     name_ = word.substr(0, 2);
-    value_ = word.substr(2);
+    value_ = word.substr(word[2] == '=' ? 3 : 2);
   } else {
     name_ = word;
   }

@@ -9,7 +9,7 @@
 
 namespace far::app {
 
-/// An option's value is behind '=', attached (-n4), or the next word.
+/// An option's value is behind '=', attached (-n4), or the next word. -np is -n.
 class option_reader {
  public:
   /// `words` begins behind the name of the sub-command, and outlives the reader.

@@ -9,7 +9,7 @@ const char* const run_usage =
 
 Starts N ranks of a program, built for any back end, and ends them all when one of them dies.
 
-  -n, --ranks N          how many ranks
+  -n, --ranks N          how many ranks; -np N means the same
       --segment SIZE     shared memory per rank: bytes, or with K, M, G, T (sets FARSIDE_SEGMENT)
   -e, --env NAME=VALUE   sets a variable for the ranks; NAME alone passes its present value on
       --bind none|core   core: rank i runs on core i only

@@ -29,8 +29,9 @@ divided divide(const arguments& words) {
     std::string name = word.substr(0, word.find('='));
     if (!word.starts_with("--") && word.starts_with("-n")) name = "-n";
     auto value = [&] {
-      if (name == "-n" && word.size() > 2) return word.substr(2);
-      if (name.size() < word.size()) return word.substr(name.size() + 1);
+      if (name == "-n" && word != "-np" && word.size() > 2)
+        return word.substr(word[2] == '=' ? 3 : 2);
+      if (word != "-np" && name.size() < word.size()) return word.substr(name.size() + 1);
       if (i + 1 == words.size()) throw error(usage_error, name + " needs a value behind it");
       return words[++i];
     };

@@ -143,11 +143,11 @@ void set_carrier(transport how) {
 }
 
 void open_standard_streams() {
-  for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR))
-    if (fd > 2) {
-      close(fd);
-      return;
-    }
+  // Files must not take their places. What was closed is opened the wrong way round, so that
+  // whoever reads standard input, or writes what was asked for to standard output, is told.
+  constexpr int how[] = {O_WRONLY, O_RDONLY, O_RDWR};
+  for (int fd = 0; fd <= 2; ++fd)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", how[fd]) < 0) return;
 }
 
 int run_job(run_options options) {

@@ -1,21 +1,18 @@
 #include <common/draft.hpp>
-#include <common/refuse.hpp>
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstdint>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace programs {
 
@@ -48,33 +45,6 @@ void catch_signals() {
 
 std::once_flag caught, limits_ignored;
 
-/// How other ranks find an unnamed file, and know that it is the one: on another machine the same
-/// process and descriptor may be anything.
-struct invitation {
-  std::int64_t process = 0;
-  int descriptor = -1;
-  std::array<std::uint64_t, 2> token{};
-};
-
-std::uint64_t random_number() {
-  std::uint64_t random = 0;
-  if (getrandom(&random, sizeof random, 0) != sizeof random)
-    random = static_cast<std::uint64_t>(getpid());
-  return random;
-}
-
-std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
-
-std::string link_of(std::int64_t process, int descriptor) {
-  return "/proc/" + std::to_string(process) + "/fd/" + std::to_string(descriptor);
-}
-
-/// Gives an unnamed file a name.
-bool name_it(int file, const std::string& name) {
-  return linkat(AT_FDCWD, link_of(getpid(), file).c_str(), AT_FDCWD, name.c_str(),
-                AT_SYMLINK_FOLLOW) == 0;
-}
-
 }  // namespace
 
 doomed_file::~doomed_file() {
@@ -100,84 +70,46 @@ void doomed_file::spare() {
   path_.clear();
 }
 
-draft::~draft() {
-  if (file_ >= 0) close(file_);
-}
-
 std::string draft::create(const std::string& path) {
   // A limit on the size of files is an error like others.
   std::call_once(limits_ignored, [] { signal(SIGXFSZ, SIG_IGN); });
-  std::error_code failed;
-  auto target = std::filesystem::canonical(path, failed);
-  path_ = far::broadcast(failed ? path : target.string(), 0);
-  temporary_ =
-      far::broadcast(folder_of(path_) + ".farside-" + std::to_string(random_number()) + ".part", 0);
-  if (open_unnamed()) return {};
-  named_ = true;
-  doomed_.doom(temporary_);
-  far::barrier();  // whoever dies from now on, another rank removes it
-  std::string problem = far::rank() == 0 ? open_named(O_CREAT | O_EXCL) : "";
-  problem = first_problem(problem);
-  if (!problem.empty()) return problem;
-  return first_problem(far::rank() == 0 ? "" : open_named(0));
+  auto doom = [this](const std::string& name) { doomed_.doom(name); };
+  if (!is_standard_output(path)) return file_.create(path, doom);
+  standard_output_ = true;
+  std::error_code none;
+  auto folder = far::broadcast(std::filesystem::temp_directory_path(none).string(), 0);
+  std::string problem = file_.create(folder + "/farside-output", doom);
+  if (problem.empty()) return {};
+  return problem + ", in " + folder +
+         ". Ranks gather there what goes to standard output; let TMPDIR name a folder that all "
+         "hosts see, or write to a file";
 }
 
-/// Rank 0's part; -1 if that cannot be done here. Another one shows whether it can be named later.
-int draft::make_unnamed() const {
-  std::string folder = folder_of(path_);
-  if (folder.empty()) folder = ".";
-  auto make = [&] { return ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666); };
-  int probe = make();
-  if (probe < 0) return -1;
-  bool can_be_named = name_it(probe, temporary_);
-  if (can_be_named) unlink(temporary_.c_str());
-  close(probe);
-  return can_be_named ? make() : -1;
-}
-
-/// Collective: whether all ranks have it open.
-bool draft::open_unnamed() {
-  invitation to;
-  if (far::rank() == 0 && (file_ = make_unnamed()) >= 0) {
-    to = {getpid(), file_, {random_number(), random_number()}};
-    if (pwrite(file_, to.token.data(), sizeof to.token, 0) != sizeof to.token) to.descriptor = -1;
+std::string draft::copy_to_standard_output() const {
+  std::vector<char> some(std::size_t{1} << 18);
+  for (off_t at = 0;;) {
+    ssize_t got = pread(file_.descriptor(), some.data(), some.size(), at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::strerror(errno);
+    if (got == 0) return {};
+    at += got;
+    for (const char* from = some.data(); got > 0;) {
+      ssize_t put = ::write(STDOUT_FILENO, from, static_cast<std::size_t>(got));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return std::strerror(errno);
+      from += put;
+      got -= put;
+    }
   }
-  to = far::broadcast(to, 0);
-  bool mine = to.descriptor >= 0;
-  if (mine && far::rank() != 0) {
-    file_ = ::open(link_of(to.process, to.descriptor).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    auto token = to.token;
-    token.fill(0);
-    mine = file_ >= 0 && pread(file_, token.data(), sizeof token, 0) == sizeof token &&
-           token == to.token;
-  }
-  bool all = far::all_reduce(mine ? 1 : 0, far::minimum{}) == 1;
-  if (all && far::rank() == 0) all = ftruncate(file_, 0) == 0;
-  all = far::broadcast(all, 0);
-  if (!all && file_ >= 0) close(std::exchange(file_, -1));
-  return all;
-}
-
-std::string draft::open_named(int how) {
-  file_ = ::open(temporary_.c_str(), O_WRONLY | O_CLOEXEC | how, 0666);
-  return file_ >= 0 ? "" : std::strerror(errno);
 }
 
 std::string draft::publish() {
-  bool first = far::rank() == 0;
-  std::string problem;
-  // What a network's file system could not write it may tell when the file is closed.
-  if ((!first || named_) && close(std::exchange(file_, -1)) != 0) problem = std::strerror(errno);
-  problem = first_problem(problem);
-  if (!problem.empty()) return problem;
-  if (first) {
-    bool there = named_ || name_it(file_, temporary_);
-    if (!there || rename(temporary_.c_str(), path_.c_str()) != 0) {
-      problem = std::strerror(errno);
-      unlink(temporary_.c_str());
-    }
+  if (standard_output_) {
+    far::barrier();  // all have written
+    return far::detail::first_problem(far::rank() == 0 ? copy_to_standard_output() : "",
+                                      far::world());
   }
-  problem = first_problem(problem);
+  std::string problem = file_.publish();
   if (problem.empty()) doomed_.spare();
   return problem;
 }

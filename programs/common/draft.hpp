@@ -1,14 +1,14 @@
-// A file that all ranks write, and that gets its name when it is whole.
+// A file that all ranks write, and that gets its name when it is whole (farside/detail/draft.hpp).
 //
-//   create    unnamed --------------------------------------------- publish --> has its name
-//        \    (O_TMPFILE: rank 0 makes it, others open it by /proc)        /
-//         \-> named .farside-*.part, in the same folder ------------------/
-//             (where the file system, or ranks on several machines, do not allow the other)
+// Until then nobody sees it under its own name, and what was there before stays. Where the draft
+// needs a name of its own, it is removed by each rank that ends before it is published, also by a
+// signal that can be caught.
 //
-// Until then nobody sees it under its own name, and what was there before stays. An unnamed one is
-// gone with the last rank that has it open, whoever is killed, and how. A named one is removed by
-// each rank that ends before it is published, also by a signal that can be caught.
+// The name - is standard output. Ranks write their parts of a file side by side, also then: of one
+// without a name, among temporary files, which rank 0 copies to standard output when it is whole.
 #pragma once
+
+#include <farside/detail/draft.hpp>
 
 #include <string>
 
@@ -29,29 +29,24 @@ class doomed_file {
   std::string path_;
 };
 
+/// Whether a file of that name is standard output.
+inline bool is_standard_output(const std::string& path) { return path == "-"; }
+
 class draft {
  public:
-  draft() = default;
-  draft(const draft&) = delete;
-  draft& operator=(const draft&) = delete;
-  ~draft();
-
   /// Collective. Returns why it cannot be, on all ranks alike, or nothing. A link is followed.
   std::string create(const std::string& path);
   /// This rank's.
-  int descriptor() const { return file_; }
-  /// Collective. Returns why it could not get its name, on all ranks alike, or nothing.
+  int descriptor() const { return file_.descriptor(); }
+  /// Collective. Returns why it could not get its name, or be copied, on all ranks alike, or
+  /// nothing.
   std::string publish();
 
  private:
-  int make_unnamed() const;
-  bool open_unnamed();
-  std::string open_named(int how);
+  std::string copy_to_standard_output() const;
 
-  std::string path_;       ///< its own name
-  std::string temporary_;  ///< another one, in the same folder
-  bool named_ = false;
-  int file_ = -1;
+  bool standard_output_ = false;
+  far::detail::draft file_{far::world()};
   doomed_file doomed_;
 };
 

@@ -42,18 +42,6 @@ void input_file::read(std::uint64_t offset, std::span<std::byte> into) const {
 
 namespace {
 
-/// What is wrong with writing to a name, if it exists.
-std::string objection(const std::string& path) {
-  struct stat info{};
-  if (stat(path.c_str(), &info) != 0) return {};
-  if (S_ISDIR(info.st_mode)) return path + ": is a directory; name a file in it";
-  if (!S_ISREG(info.st_mode))
-    return path + ": is no regular file; ranks write their parts of a file side by side";
-  if (access(path.c_str(), W_OK) != 0)
-    return path + ": cannot be replaced: " + std::strerror(errno);
-  return {};
-}
-
 /// Takes the space, as far as the file system knows how to.
 std::string no_room(int file, const std::string& path, std::uint64_t bytes) {
   if (bytes == 0 || fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0 ||
@@ -67,17 +55,19 @@ std::string no_room(int file, const std::string& path, std::uint64_t bytes) {
 
 output_file::output_file(const char* program, std::string path, std::uint64_t bytes)
     : program_(program), path_(std::move(path)) {
-  refuse_together(program_, far::rank() == 0 ? objection(path_) : "");
+  refuse_together(program_, far::rank() == 0 && !is_standard_output(path_)
+                                ? far::detail::objection_to_writing(path_)
+                                : "");
   if (std::string problem = draft_.create(path_); !problem.empty())
-    refuse(program_, path_, ": cannot be written: ", problem);
-  refuse_together(program_, far::rank() == 0 ? no_room(draft_.descriptor(), path_, bytes) : "");
+    refuse(program_, name(), ": cannot be written: ", problem);
+  refuse_together(program_, far::rank() == 0 ? no_room(draft_.descriptor(), name(), bytes) : "");
 }
 
 void output_file::write(std::uint64_t offset, std::span<const std::byte> from) {
   while (!from.empty()) {
     ssize_t n = pwrite(draft_.descriptor(), from.data(), from.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) refuse(program_, path_, ": cannot be written: ", std::strerror(errno));
+    if (n < 0) refuse(program_, name(), ": cannot be written: ", std::strerror(errno));
     offset += static_cast<std::uint64_t>(n);
     from = from.subspan(static_cast<std::size_t>(n));
   }
@@ -85,7 +75,7 @@ void output_file::write(std::uint64_t offset, std::span<const std::byte> from) {
 
 void output_file::finish() {
   if (std::string problem = draft_.publish(); !problem.empty())
-    refuse(program_, path_, ": cannot be written: ", problem);
+    refuse(program_, name(), ": cannot be written: ", problem);
 }
 
 }  // namespace programs

@@ -32,7 +32,8 @@ class input_file {
   std::uint64_t size_ = 0;
 };
 
-/// A file that all ranks write; under its own name there is never half of it (draft.hpp).
+/// A file that all ranks write; under its own name there is never half of it (draft.hpp). The name
+/// - is standard output.
 class output_file {
  public:
   /// Collective. Takes the space for `bytes`, as far as the file system knows how to.
@@ -44,6 +45,8 @@ class output_file {
   void finish();
 
  private:
+  std::string name() const { return is_standard_output(path_) ? "standard output" : path_; }
+
   const char* program_;
   std::string path_;
   draft draft_;

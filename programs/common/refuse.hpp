@@ -1,8 +1,8 @@
 // How a program refuses what it was asked for: one line on stderr, status 1, all ranks gone.
 #pragma once
 
-#include <farside/core/collectives.hpp>
 #include <farside/core/error.hpp>
+#include <farside/detail/draft.hpp>
 
 #include <string>
 
@@ -16,18 +16,10 @@ template <class... Parts>
   throw far::refusal(far::detail::text("farside ", program, ": ", parts...));
 }
 
-/// Collective: the words of the first rank that has any, on all of them. Costs an all_reduce, and a
-/// broadcast if there is a problem.
-inline std::string first_problem(const std::string& problem) {
-  far::rank_t none = far::nprocs();
-  far::rank_t first = far::all_reduce(problem.empty() ? none : far::rank(), far::minimum{});
-  return first == none ? std::string() : far::broadcast(problem, first);
-}
-
 /// Collective: returns if `problem` is empty on all ranks; else all of them refuse, by the words of
 /// the first rank that has any.
 inline void refuse_together(const char* program, const std::string& problem) {
-  std::string first = first_problem(problem);
+  std::string first = far::detail::first_problem(problem, far::world());
   if (!first.empty()) refuse(program, first);
 }
 

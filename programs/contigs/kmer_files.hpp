@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
 namespace graph {
 
@@ -36,6 +37,16 @@ inline genome::kmer_file_header header_of(const std::string& name) {
       size != genome::records_begin + header.kmers * header.record_bytes)
     genome::fail(name, ": is truncated or damaged: ", size, " bytes for ", header.kmers, " k-mers");
   return header;
+}
+
+/// Throws if one of the files lacks k-mers that were seen `least` times: they are lost.
+inline void require_counts(const std::vector<std::string>& names, std::uint32_t least) {
+  for (const std::string& name : names)
+    if (auto header = header_of(name); least < header.least_count)
+      genome::fail("--min-count ", least, ": ", name, " holds only k-mers that were seen ",
+                   header.least_count,
+                   " times or more; count with a lower --min-count, or leave it "
+                   "out here");
 }
 
 /// The length of k-mers, by the first line.

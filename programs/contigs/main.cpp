@@ -13,9 +13,11 @@ constexpr const char* help = R"(usage: farside contigs [-n RANKS] [options] -o F
 Makes contigs: the maximal paths without branches of the de Bruijn graph, written as FASTA in an
 order that does not depend on the number of ranks.
 
-  -o, --output FILE    write contigs here
-  -k N                 length of k-mers, 1 to 127 (31); files of k-mers know it
-  --min-count N        leave out k-mers seen less often (2)
+  -o, --output FILE    write contigs here; - is standard output, where nothing else is printed then
+  -k N                 length of k-mers, 1 to 127 (31); files of k-mers know theirs, and -k may only agree
+  --min-count N        leave out k-mers seen less often: of reads 2 if nothing is said, as what was seen once
+                       is mostly errors; of --from kmers the file's own --min-count, so all that it
+                       holds; UFX files have no counts to go by
   --min-length N       leave out contigs of fewer bases
   --from reads         the files are FASTA or FASTQ, plain or compressed; - is standard input (this is meant if
                        nothing is said)
@@ -50,6 +52,9 @@ int run(int argc, char** argv) {
   job.shortest = given.number("min-length", 0, 0, ~std::uint64_t{0});
   job.memory = given.bytes("memory", 0);
   job.output = given.text("output");
+  if (given.has("min-count") && (job.from == origin::ufx_text || job.from == origin::ufx_binary))
+    genome::fail("--min-count: of --from ", from,
+                 " it is not known how often k-mers were seen; leave it out");
   if (job.output.empty()) genome::fail("-o FILE is needed: where to write contigs");
   if (given.files().empty()) genome::fail("no file is given; --help says how");
   if (job.from == origin::reads) {
@@ -58,7 +63,14 @@ int run(int argc, char** argv) {
     job.names = given.files();
     genome::together([&] {
       for (const std::string& name : job.names) graph::size_of_file(name);
-      if (job.from == origin::kmers) job.k = graph::header_of(job.names.front()).k;
+      if (job.from == origin::kmers) {
+        auto header = graph::header_of(job.names.front());
+        if (given.has("k") && job.k != header.k)
+          genome::fail("-k ", job.k, ": ", job.names.front(), " holds k-mers of length ", header.k,
+                       "; leave -k out, or count k-mers of that length");
+        job.k = header.k;
+        if (given.has("min-count")) graph::require_counts(job.names, job.least);
+      }
       if (job.from == origin::ufx_text && !given.has("k"))
         job.k = graph::k_of_ufx(job.names.front());
     });

@@ -26,5 +26,5 @@ void make_contigs(const contig_job& job) {
   std::erase_if(contigs, [&](const graph::contig& c) { return c.bases.size() < job.shortest; });
   contigs = graph::in_order(std::move(contigs));
   graph::write_fasta(file, contigs, job.k);
-  graph::print_statistics(contigs);
+  if (!programs::is_standard_output(job.output)) graph::print_statistics(contigs);
 }

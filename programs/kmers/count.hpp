@@ -34,7 +34,7 @@ class writers {
 
   explicit writers(const count_job& job)
       : job_(job), shape_(job.k), records_(job.k), sizes_(genome::partitioning::count) {
-    if (!job.histogram.empty() && job.histogram != "-") histogram_.emplace(job.histogram);
+    if (!job.histogram.empty()) histogram_.emplace(job.histogram);
     if (!job.tsv.empty()) tsv_.emplace(job.tsv);
     if (!job.ufx.empty()) ufx_.emplace(job.ufx);
     if (!job.output.empty()) output_.emplace(job.output);
@@ -148,14 +148,7 @@ void count_kmers(const count_job& job) {
   writers.finish(seen);
   kept = far::all_reduce(kept);
   records = far::all_reduce(records);
-  if (job.histogram == "-") {
-    genome::on_first_rank([&] {
-      if (std::fputs(seen.text().c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-        genome::fail_with_errno("cannot write standard output", errno);
-    });
-    return;
-  }
-  if (far::rank() != 0) return;
+  if (far::rank() != 0 || job.to_standard_output()) return;
   std::printf("sequences        %12" PRIu64 "\n", records);
   std::printf("k-mers           %12" PRIu64 "%s\n", seen.total(),
               job.bloom ? "  (without those seen once)" : "");

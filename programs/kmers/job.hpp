@@ -19,6 +19,11 @@ struct count_job {
   std::string histogram, tsv, ufx, output;
   std::uint32_t least_extension = 2;
   std::vector<genome::input_file> files{};
+
+  /// How many of its files are standard output, which has no room for anything else then.
+  int to_standard_output() const {
+    return (histogram == "-") + (tsv == "-") + (ufx == "-") + (output == "-");
+  }
 };
 
 /// Collective. k <= 32 * Words.

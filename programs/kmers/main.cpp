@@ -10,14 +10,15 @@ namespace {
 constexpr const char* help = R"(usage: farside kmers [-n RANKS] [options] FILE...
 
 Counts the k-mers of FASTA and FASTQ files, plain or compressed by gzip; - is standard input. A k-mer
-and its reverse complement are the same. Anything but acgtACGT ends a k-mer.
+and its reverse complement are the same. Anything but acgtACGT ends a k-mer. One of the files that are
+written may be -, standard output; then nothing else is printed.
 
   -k N                 length of k-mers, 1 to 127 (31)
   --min-count N        keep those seen at least so often (1)
   --max-count N        keep those seen at most so often
   -o, --output FILE    write k-mers and counts, sorted, in binary
   --tsv FILE           write k-mers and counts as text
-  --histogram FILE     write how many k-mers were seen how often; - is standard output
+  --histogram FILE     write how many k-mers were seen how often
   --histogram-max N    its last line is for all that were seen more often (10000)
   --extensions         also count which bases come before and after each k-mer, for --output
   --ufx FILE           write k-mers and the bases around them as text, as Meraculous has it
@@ -52,6 +53,9 @@ int run(int argc, char** argv) {
   job.output = given.text("output");
   job.extensions = given.has("extensions") || !job.ufx.empty();
   job.least_extension = static_cast<std::uint32_t>(given.number("min-extension", 2, 1, 65535));
+  if (job.to_standard_output() > 1)
+    genome::fail(
+        "only one of --output, --tsv, --histogram and --ufx can go to standard output (-)");
   if (given.files().empty()) genome::fail("no file is given; --help says how");
   job.files = genome::look_at_all(given.files());
   for (const auto& file : job.files)

@@ -21,7 +21,8 @@ equal keys keep their order. The bytes of the output do not depend on the number
       --record-size N   bytes of a record
       --key TYPE        u32 i32 u64 i64 f32 f64: what a record is sorted by
       --key-offset N    where it lies in the record; 0 by default
-  -o, --output FILE     replaced at once when all of it is written; may be INPUT itself
+  -o, --output FILE     replaced at once when all of it is written; may be INPUT itself, or -,
+                        standard output
       --times           prints how long each step took
       --check FILE      sorts nothing: is FILE sorted? Prints a sum over its records that does not
                         depend on their order
@@ -51,7 +52,7 @@ namespace {
 class words {
  public:
   words(int argc, char** argv) : argc_(argc), argv_(argv) {}
-  /// Splits --name=value.
+  /// Splits --name=value, and -tu32 as well as -t=u32.
   bool next() {
     if (at_ >= argc_) return false;
     word_ = argv_[at_++];
@@ -60,7 +61,16 @@ class words {
         word_.starts_with("--") && equals != std::string::npos) {
       attached_ = word_.substr(equals + 1);
       word_.resize(equals);
+    } else if (word_.size() > 2 && (word_.starts_with("-o") || word_.starts_with("-t"))) {
+      attached_ = word_.substr(word_[2] == '=' ? 3 : 2);
+      word_.resize(2);
     }
+    return true;
+  }
+  /// The next word as it is.
+  bool next_file() {
+    if (at_ >= argc_) return false;
+    word_ = argv_[at_++];
     return true;
   }
   bool is(std::string_view a, std::string_view b = "") const { return word_ == a || word_ == b; }
@@ -203,7 +213,7 @@ sort_options parse_sort(int argc, char** argv) {
     else if (word.is("--times"))
       result.times = true;
     else if (word.is("--"))
-      while (word.next()) name_input(word.word());
+      while (word.next_file()) name_input(word.word());
     else if (word.word().size() > 1 && word.word()[0] == '-')
       refuse_option("unknown option " + word.word());
     else
@@ -220,6 +230,8 @@ sort_options parse_sort(int argc, char** argv) {
   result.input = result.check.empty() ? input : against;
   if (result.check.empty() && result.output.empty())
     refuse_option("-o is missing: where shall the sorted file go?");
+  if (result.output == "-" && result.times)
+    refuse_option("--times prints on standard output, which -o - takes; name a file");
   if (!result.check.empty() && (!input.empty() || !result.output.empty()))
     refuse_option("--check sorts nothing; name the file it came from by --against, and no output");
   if (result.check.empty() && !against.empty()) refuse_option("--against goes with --check");

@@ -103,6 +103,44 @@ FAR_TEST(map_whose_hash_always_collides) {
   against_oracle<int, record, collides_always, far::quadratic_probing>(scaled(80), 40);
 }
 
+// What is sent to an owner is a key or an entry; a key that looks like an entry is still a key.
+template <class K, class V>
+void keys_like_entries() {
+  against_oracle<K, V>(scaled(60), 30);
+  far::hash_map<K, V> map(4);
+  int me = static_cast<int>(far::rank()), n = 10;
+  auto key = [&](int i) { return make<K>::of(me * n + i); };
+  std::vector<K> keys;
+  std::vector<std::pair<K, V>> entries;
+  for (int i = 0; i < n; ++i) {
+    keys.push_back(key(i));
+    entries.emplace_back(key(i), make<V>::of(i));
+  }
+  auto second = [](const V&, const V& b) { return b; };
+  CHECK(map.async_insert(key(0), make<V>::of(50)).get());
+  CHECK(!map.async_insert_or_assign(key(0), make<V>::of(51)).get());
+  CHECK(map.async_find(key(0)).get() == make<V>::of(51));
+  CHECK(map.async_accumulate(key(0), make<V>::of(52), second).get() == make<V>::of(51));
+  CHECK(map.async_modify(key(0), [](V& v) { v = make<V>::of(53); }).get() == make<V>::of(53));
+  CHECK(map.find(key(0)) == make<V>::of(53));
+  CHECK(map.async_erase(key(0)).get());
+  CHECK(!map.contains(key(0)));
+  CHECK_EQ(map.insert(entries), static_cast<std::size_t>(n));
+  CHECK_EQ(map.insert_or_assign(entries), 0u);
+  map.accumulate(entries, second);
+  auto found = map.find(keys);
+  for (int i = 0; i < n; ++i) CHECK(found[static_cast<std::size_t>(i)] == make<V>::of(i));
+  far::barrier();
+  CHECK_EQ(map.size(), static_cast<std::size_t>(n) * far::nprocs());
+  far::barrier();
+  CHECK_EQ(map.erase(keys), static_cast<std::size_t>(n));
+  far::barrier();
+  CHECK(map.empty());
+  far::barrier();
+}
+FAR_TEST(keys_that_are_pairs) { keys_like_entries<std::pair<int, std::string>, edge>(); }
+FAR_TEST(keys_with_a_member_first) { keys_like_entries<edge, std::pair<int, int>>(); }
+
 FAR_TEST(empty_map) {
   far::hash_map<int, int> map(0);
   CHECK(!map.find(1));

@@ -44,6 +44,9 @@ FAR_TEST(buffered_counts) {
   count_words<int>(scaled(300), far::promise::local, 1 << 13);
   count_words<int>(scaled(200), far::promise::everything, 0);
 }
+FAR_TEST(buffered_counts_of_pairs) {
+  count_words<std::pair<int, int>>(scaled(200), far::promise::everything, 16);
+}
 FAR_TEST(buffered_counts_of_strings) {
   count_words<std::string>(scaled(200), far::promise::everything, 16);
   count_words<std::string>(scaled(200), far::promise::local, 16);

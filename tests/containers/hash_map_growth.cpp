@@ -1,12 +1,8 @@
-// hash_map: growth while others read and write, until the segment is full, and to and from a file.
+// hash_map: growth while others read and write, and until the segment is full.
 #include "amounts.hpp"
 #include "harness.hpp"
 #include "map_types.hpp"
 
-#include <unistd.h>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <map>
 
 namespace hash_map_growth_tests {
@@ -55,13 +51,6 @@ void under_fire(int keys) {
   for (const auto& [key, count] : counts.everywhere()) sum += count;
   CHECK_EQ(sum, static_cast<std::uint64_t>(keys) * far::nprocs());
   far::barrier();
-}
-
-/// A file name that all ranks of the job share, and nobody else. The folder is what rank 0 takes
-/// for temporary files: other hosts may have another one.
-std::string scratch(const char* name) {
-  std::string file = "farside_" + std::to_string(getpid()) + "_" + name;
-  return far::broadcast((std::filesystem::temp_directory_path() / file).string(), 0);
 }
 
 }  // namespace
@@ -196,54 +185,6 @@ FAR_TEST(a_full_segment) {
   far::barrier();
   for (auto at : ballast) far::dealloc(at);
   far::dealloc(kept);
-  far::barrier();
-}
-
-FAR_TEST(save_and_load) {
-  std::string path = scratch("map");
-  int n = scaled(200), all = n * static_cast<int>(far::nprocs());
-  {
-    far::hash_map<int, std::string> map(8);
-    for (int i = 0; i < n; ++i) {
-      int key = i * static_cast<int>(far::nprocs()) + static_cast<int>(far::rank());
-      map.insert(key, make<std::string>::of(key));
-    }
-    map.save(path);
-  }
-  {
-    far::hash_map<int, std::string> map(8);
-    map.insert(0, "replaced");
-    far::barrier();
-    map.load(path);
-    CHECK_EQ(map.size(), static_cast<std::size_t>(all));
-    for (int i = 0; i < all; ++i) CHECK(map.find(i) == make<std::string>::of(i));
-    far::barrier();
-    // On fewer ranks.
-    far::team half = far::world().split(far::rank() % 2 == 0 ? 0 : 1);
-    far::hash_map<int, std::string> fewer(8, {.over = half});
-    fewer.load(path);
-    CHECK_EQ(fewer.size(), static_cast<std::size_t>(all));
-    CHECK(fewer.find(all - 1) == make<std::string>::of(all - 1));
-    far::barrier();
-    // An empty one.
-    far::hash_map<int, std::string> none(8);
-    none.save(path);
-    none.load(path);
-    CHECK(none.empty());
-    far::hash_map<int, double> other(8);
-    CHECK_THROWS(other.load(path), "other types");
-    CHECK_THROWS(other.load(path + ".not"), "No such file");
-    CHECK_THROWS(other.save("/no such folder/x"), "No such file");
-    map.save(path);
-    if (far::rank() == 0) std::filesystem::resize_file(path, std::filesystem::file_size(path) - 5);
-    far::barrier();
-    CHECK_THROWS(map.load(path), "cut off");
-    if (far::rank() == 0)
-      std::ofstream(path) << "this is not a map, but a text that is long enough to be read";
-    far::barrier();
-    CHECK_THROWS(map.load(path), "not a saved hash_map");
-  }
-  if (far::rank() == 0) std::filesystem::remove(path);
   far::barrier();
 }
 

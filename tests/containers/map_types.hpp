@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace map_types {
@@ -40,6 +41,15 @@ struct triple {
   auto operator<=>(const triple&) const = default;
 };
 
+/// A key whose members have the names of those of an entry. One number makes one, too.
+struct edge {
+  std::int64_t first = 0, second = 0;
+  edge() = default;
+  edge(std::int64_t from, std::int64_t to = 7) : first(from), second(to) {}
+  bool operator==(const edge&) const = default;
+  auto operator<=>(const edge&) const = default;
+};
+
 template <class T>
 struct make;
 template <class T>
@@ -60,6 +70,14 @@ struct make<date> {
     d.year = i, d.month = i % 12, d.day = -i;
     return d;
   }
+};
+template <>
+struct make<edge> {
+  static edge of(int i) { return {i / 5, i % 5}; }
+};
+template <class A, class B>
+struct make<std::pair<A, B>> {
+  static std::pair<A, B> of(int i) { return {make<A>::of(i / 5), make<B>::of(i % 5)}; }
 };
 template <>
 struct make<record> {

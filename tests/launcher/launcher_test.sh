@@ -121,6 +121,9 @@ smp_only() {
   check "arguments belong to the program" 0 "^0 <-n>" "^1 <--prefix>" "^0 <a b>"
   run env PATH="$programs:$PATH" "$farside" run -n 1 act_smp; check "found in PATH" 0
   run "$farside" run -n2 "$act"; check "-n2" 0
+  run "$farside" run -np 2 "$act" env FARSIDE_NPROCS; check "-np 2" 0 "^1 2$"
+  run "$farside" run -n=2 "$act" env FARSIDE_NPROCS; check "-n=2" 0 "^1 2$"
+  run "$farside" run -np; check "-np without value" 2 "-n needs a number of ranks behind it"
   run "$farside" run --ranks=2 "$act"; check "--ranks=2" 0
   run "$farside" run -n 3 "$act" env FARSIDE_RANK; check "FARSIDE_RANK" 0 "^2 2$"
   run "$farside" run -n 3 "$act" env FARSIDE_NPROCS; check "FARSIDE_NPROCS" 0 "^2 3$"

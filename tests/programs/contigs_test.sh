@@ -79,6 +79,10 @@ for n in 1 3; do
     same "from $file on $n ranks" out1 other
   done
 done
+run "$farside" contigs -n2 --from kmers -k25 --min-count 2 -oother counted; check "what the file says, said again" 0
+same "what the file says, said again" out1 other
+run bash -c '"$1" contigs -n 3 --from kmers -o - counted >other' stdout "$farside"; check "-o -" 0
+same "-o -" out1 other
 # UFX: k-mers with one base on each side, walked as long as neighbours agree.
 meraculous() {
   perl -e '
@@ -131,6 +135,10 @@ refuses "no k-mers" "s.reads.fq: is no file that 'farside kmers --output' writes
 refuses "damaged k-mers" "damaged: is truncated or damaged" contigs --from kmers --output out damaged
 refuses "bad UFX" "bad_ufx: record [0-9]+: is not 'KMER tab two of ACGTFX'" contigs --from ufx --output out bad_ufx
 refuses "odd binary UFX" "no whole records of 32 for k 25" contigs -k 25 --from ufx-binary --output out ufx
+refuses "another k" "-k 31: counted holds k-mers of length 25; " contigs -k 31 --from kmers --output out counted
+refuses "k-mers that are lost" "--min-count 1: counted holds only k-mers that were seen 2 times or more; " \
+  contigs --min-count 1 --from kmers --output out counted
+refuses "no counts" "--min-count: of --from ufx it is not known how often" contigs --min-count 2 --from ufx --output out ufx
 refuses "k 128" "-k: '128' is not" contigs -k 128 --output out s.reads.fq
 refuses "unknown origin" "--from: 'dust' is none of" contigs --from dust --output out s.reads.fq
 refuses "disk full" "cannot write /dev/full: No space left" contigs --output /dev/full s.reads.fq

@@ -44,6 +44,17 @@ for n in 1 2 3 4; do
   check "standard input on $n ranks" 0
   same "standard input on $n ranks" out1 other
 done
+# Options in all their forms; files that are standard output
+for form in "-n3 -k21 -oother" "-np 3 -k=21 -o=other" "--ranks=3 --k=21 --output=other" "-n=3 -k 21 -o other"; do
+  run "$farside" kmers $form odd.fq; check "$form" 0
+  same "$form" out1 other
+done
+for what in output text histogram; do
+  option=--${what/text/tsv} expected=${what/output/out}1
+  run bash -c '"$1" kmers -n 3 -k 21 "$2" - odd.fq >other' stdout "$farside" $option; check "$option -" 0
+  same "$option -" $expected other
+done
+[ -e ./- ] && fail "there is a file called -"
 run "$farside" kmers -n 3 -k 21 --passes 3 --output other odd.fq; check "three passes" 0
 same "three passes" out1 other
 run "$farside" kmers -n 2 -k 21 --min-count 3 --tsv three odd.fq; check "--min-count" 0
@@ -141,6 +152,32 @@ refuses "no such folder" "cannot write nowhere/out: No such file" kmers --output
 refuses "disk full" "cannot write /dev/full: No space left" kmers --output /dev/full odd.fq
 run bash -c '"$1" kmers --histogram - odd.fq >/dev/full' full "$farside"
 check "disk full at standard output" 1 "^farside kmers: cannot write standard output: No space left"
+refuses "two files to standard output" "only one of --output, --tsv, " kmers --tsv - --output - odd.fq
+run bash -c '"$1" kmers -n 2 --tsv - odd.fq >&-' closed "$farside"
+check "standard output that is closed" 1 "^farside kmers: cannot write standard output: Bad file descriptor"
+for n in 1 3; do
+  run bash -c '"$1" kmers -n "$2" --output out - <&-' closed "$farside" $n
+  check "standard input that is closed, $n ranks" 1 "^farside kmers: standard input: cannot be read: Bad file descriptor"
+done
+# shrinks FILE BYTES: it becomes so short when it has been looked at, and before it is read. In between ranks open
+# their outputs: one file, then a pipe, which waits for a reader.
+shrinks() {
+  rm -f shrinking pipe && cp "$1" shrinking && mkfifo pipe
+  "$farside" kmers -n 3 --timeout $limit -k 21 --histogram out --tsv pipe shrinking >"$work/out" 2>"$work/err" &
+  local job=$!
+  until writing $job || ! kill -0 $job 2>/dev/null; do sleep 0.01; done
+  truncate -s "$2" shrinking
+  timeout $limit cat pipe >/dev/null
+  wait $job
+  status=$?
+  check "$1 becomes shorter" 1 \
+    "^farside kmers: shrinking: (record [0-9]+: )?the file ended at byte $2 of $(stat -c %s "$1"): it became shorter"
+  [ -e out ] && fail "$1 becomes shorter: left behind: out"
+}
+for bytes in 0 1000 4321; do shrinks several.fa $bytes; done
+shrinks odd.fq 50000
+shrinks wrapped.fq 50000
+shrinks members.gz "$(head -n 1000 odd.fq | gzip -c | wc -c)"
 refuses "too little memory" "--memory allows; give more, or --passes 2" kmers --memory 1M --output out reads.fq reads.fq reads.fq reads.fq
 refuses "no file" "no file is given" kmers --output out
 refuses "unknown option" "there is no option --frob" kmers --frob odd.fq

@@ -80,6 +80,17 @@ perl -e 'print pack("L<*", 0x7fc00001, 0x00000000, 0xffc00000, 0x80000000, 0x7f8
 perl -e 'print pack("L<*", 0xff800000, 0x80000000, 0x00000000, 0x3f800000, 0x7f800000, 0x7fc00001, 0xffc00000)' >odd.sorted
 sorts "order of floats" odd odd.sorted --type f32
 
+# To standard output; options with their values attached; files whose names look like options.
+for n in 1 3; do
+  run bash -c '"$1" sort -n"$2" -tf32 odd -o - >out' stdout "$farside" $n; check "to standard output, $n ranks" 0
+  same "to standard output, $n ranks" out odd.sorted
+done
+cp odd ./-odd
+run "$farside" sort -np 2 -t=f32 -oout -- -odd; check "a file called -odd" 0
+same "a file called -odd" out odd.sorted
+rm -f out ./-odd
+[ -e ./- ] && fail "there is a file called -"
+
 # --- records: stable -----------------------------------------------------------------------------
 perl -e '
   srand(3);
@@ -105,6 +116,9 @@ rm out
 run "$farside" sort -n 3 "${form[@]}" --check records.sorted; check "--check" 0 "5000 records, sorted; sum [0-9a-f]{16}$"
 run "$farside" sort -n 3 "${form[@]}" --check records.sorted --against records
 check "--check --against" 0 "5000 records, sorted, and those of records in their order; sum"
+refuses "times in the output" "--times prints on standard output, which -o - takes" --type f32 odd -o - --times
+run bash -c '"$1" sort -n 2 -t f32 odd -o - >/dev/full' full "$farside"
+check "standard output that is full" 1 "^farside sort: standard output: cannot be written: No space left"
 refuses "not sorted" "records.unsorted: not sorted: record [0-9]+ is smaller" "${form[@]}" --check records.unsorted
 refuses "not stable" "not stable: record [01] " "${form[@]}" --check records.unstable --against records
 refuses "other records" "not those of records.other" "${form[@]}" --check records.sorted --against records.other

@@ -140,6 +140,13 @@ class exchange {
                     " messages for each sender cannot work: while one is handled another one is "
                     "written. Ask for at least 2.");
     std::size_t members = with.over ? with.over.size() : nprocs();
+    if (messages >= max_segment / members || asked >= max_segment / (members * messages))
+      detail::raise<allocation_error>("exchange: an inbox for ", members, " members of ", messages,
+                                      " messages each, with ", asked,
+                                      " bytes a message, is more than can be: a segment has less "
+                                      "than ",
+                                      max_segment,
+                                      " bytes. Has a negative number become such a large one?");
     std::size_t bytes =
         asked != 0 ? asked
                    : std::min(default_message_bytes, default_inbox_bytes / (members * messages));

@@ -150,6 +150,7 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   /// `n` of them, next to each other, or those that there are. A + R, 2 R where they wrap, 2 waits.
   std::vector<T> pop(std::uint64_t n) {
     state& s = open(promise::pop, "pop");
+    n = std::min(n, s.line.shape().capacity);  // there are no more, and tickets must not wrap
     if (n == 0) return {};
     if (s.asks(promise::pop))
       if (auto popped = ask_pop(s, detail::ring_asks::phased, false, n)) return *std::move(popped);
@@ -158,6 +159,7 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
       s.slots.read(s.line, got.first, got.count, forms);
     });
   }
+  /// The same. As nobody may push, ranks together get all that there are.
   std::vector<T> try_pop(std::uint64_t most) { return pop(most); }
 
   /// Nothing if it is empty.

@@ -62,6 +62,8 @@ class hash_map {
     detail::require_serializable<K>();
     detail::require_serializable<V>();
     team over = with.over ? with.over : world();
+    require_buckets(with.name.empty() ? "hash_map" : "hash_map '" + with.name + "'", expected,
+                    over.size());
     state_ = detail::container_handle<engine>(
         new engine(with, engine::capacity_for(expected, over.size())));
     quick_ = detail::map::quick_handle(state_->tables.quick());
@@ -231,10 +233,14 @@ class hash_map {
   }
 
   /// Collective: writes all entries to a file, or throws on all ranks and leaves a file of that
-  /// name as it was.
+  /// name as it was. The file gets its name when all of it is on the disk, so that it is whole
+  /// also if two jobs save to one name, or if this one is killed.
   void save(const std::string& path) const;
   /// Collective: adds the entries of a file that a map of the same types has saved, on any number
-  /// of ranks; values that are there already are replaced.
+  /// of ranks; values that are there already are replaced. A file that is damaged, cut off or of
+  /// other types throws on all ranks and leaves the map as it was; classes are told apart by their
+  /// sizes alone. Takes memory for the entries twice while it runs. If the segments have no room
+  /// for them it throws on all ranks, too, and the map may have some.
   void load(const std::string& path);
 
   /// Collective.
@@ -256,6 +262,11 @@ class hash_map {
   engine& implementation() const { return *state_; }
 
  private:
+  /// A member has 1.5 buckets for each entry and some more: more than 2 of them no table has.
+  static void require_buckets(const std::string& what, std::size_t entries, rank_t members) {
+    detail::require_possible(what, entries, 2 * sizeof(typename engine::entry), members);
+  }
+
   FARSIDE_HOT engine& enter(promise kind, const char* name, const K& key, promise with) const {
     engine& e = *state_;
     if constexpr (FARSIDE_CHECKED) {
@@ -344,3 +355,4 @@ class hash_map {
 }  // namespace far::inline FARSIDE_BACKEND
 
 #include <farside/detail/map/hash_map_parts.hpp>
+#include <farside/detail/map/saving.hpp>

@@ -49,7 +49,7 @@ class hash_map_buffer {
         exchange_(std::make_unique<exchange<item>>(
             container_options{.name = map.name() + " buffer", .over = map.members()},
             with.message_bytes)),
-        waiting_(with.combining == 0 ? 0 : std::bit_ceil(with.combining)) {}
+        waiting_(slots_for(with.combining)) {}
   explicit hash_map_buffer(Map& map) : hash_map_buffer(map, options{}) {}
 
   /// As the map's operations of the same names. One-sided; no communication, for most of them.
@@ -74,6 +74,12 @@ class hash_map_buffer {
   }
 
  private:
+  static std::size_t slots_for(std::size_t combining) {
+    detail::require_possible("hash_map_buffer: keys that wait to be combined", combining,
+                             sizeof(waiting));
+    return combining == 0 ? 0 : std::bit_ceil(combining);
+  }
+
   using engine = std::remove_reference_t<decltype(std::declval<Map&>().implementation())>;
   enum class what : std::uint8_t { insert, assign, accumulate };
   using item = std::tuple<key_type, mapped_type, what>;

@@ -105,9 +105,23 @@ inline std::size_t local_allocate(context& c, std::size_t bytes, std::size_t ali
   return local_allocate(c, bytes, alignment, [] { return std::nullopt; });
 }
 
+/// Throws if so many of `each` bytes, on `members` segments in equal parts, are more than segments
+/// of any size can hold. To be asked before anything is computed of a number that a user gives: it
+/// could wrap. Collectives ask it on all members, which all give the same number and so all throw.
+inline void require_possible(const std::string& what, std::uint64_t n, std::size_t each,
+                             std::uint64_t members = 1) {
+  if (n / members < max_segment / each) [[likely]]
+    return;
+  raise<allocation_error>(
+      what, ": no room for ", n, " of ", each, " bytes each: a segment has less than ", max_segment,
+      " bytes (", human_size(static_cast<double>(max_segment)), "), and there ",
+      members == 1 ? "is " : "are ", members, ". Has a negative number become such a large one?");
+}
+
 template <class T>
-std::size_t bytes_for(std::size_t n) {
-  if (n > max_segment / sizeof(T)) return max_segment;  // never fits; avoids the overflow
+std::size_t bytes_for(const char* what, std::size_t n) {
+  if (n >= max_segment / sizeof(T)) [[unlikely]]
+    require_possible(what, n, sizeof(T));
   return n * sizeof(T);
 }
 
@@ -120,7 +134,7 @@ std::size_t bytes_for(std::size_t n) {
 template <class T>
 ptr<T> alloc(std::size_t n = 1) {
   detail::require_transferable<T>();
-  std::size_t bytes = detail::bytes_for<T>(n);
+  std::size_t bytes = detail::bytes_for<T>("far::alloc", n);
   detail::context& c = detail::here();
   return detail::perform(operation::allocation, c.link.rank(), bytes, [&](detail::context&) {
     auto freed_elsewhere = [&]() -> std::optional<std::size_t> {
@@ -152,7 +166,7 @@ ptr<T> alloc_on(rank_t rank, std::size_t n = 1) {
   static_assert(
       alignof(T) <= detail::remote_heap::header,
       "far::alloc_on aligns to 16 bytes: use far::alloc on the owner for larger alignment");
-  std::size_t bytes = detail::bytes_for<T>(n);
+  std::size_t bytes = detail::bytes_for<T>("far::alloc_on", n);
   return detail::perform(operation::allocation, rank, bytes, [&](detail::context& c) {
     if (rank >= c.link.nprocs())
       detail::raise("alloc_on(", rank, "): there are only ", c.link.nprocs(), " ranks, 0 to ",
@@ -212,7 +226,8 @@ struct allocator {
 
   T* allocate(std::size_t n) {
     detail::context& c = detail::here();
-    std::size_t offset = detail::local_allocate(c, detail::bytes_for<T>(n), alignof(T));
+    std::size_t offset =
+        detail::local_allocate(c, detail::bytes_for<T>("far::allocator", n), alignof(T));
     return static_cast<T*>(c.link.address(c.link.rank(), offset));
   }
   void deallocate(T* at, std::size_t) {

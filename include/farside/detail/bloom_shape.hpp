@@ -30,6 +30,15 @@ struct bloom_shape {
   unsigned bits_per_key;  ///< k
 };
 
+/// As a whole number; there are no segments for 2^60 bits and more.
+inline std::uint64_t require_bloom_bits(std::uint64_t keys, double bits) {
+  if (!(bits < 0x1p60))
+    raise<allocation_error>("a Bloom filter for ", keys,
+                            " keys: its bits are more than can be. Has a negative number become "
+                            "such a large one?");
+  return static_cast<std::uint64_t>(bits);
+}
+
 inline void require_bloom_sizes(double rate) {
   if (!(rate >= 1e-9 && rate <= 0.5))
     raise("a Bloom filter with a false-positive rate of ", rate,
@@ -42,7 +51,7 @@ inline bloom_shape plain_bloom_shape(std::uint64_t keys, double rate) {
   double ln2 = std::log(2.0);
   double bits = std::ceil(-n * std::log(rate) / (ln2 * ln2));
   auto k = static_cast<unsigned>(std::max(1L, std::lround(bits / n * ln2)));
-  return {(static_cast<std::uint64_t>(bits) + 63) / 64 * 64, k};
+  return {(require_bloom_bits(keys, bits) + 63) / 64 * 64, k};
 }
 
 /// n over k, for n <= 64.
@@ -99,7 +108,7 @@ inline bloom_shape blocked_bloom_shape(std::uint64_t keys, double rate) {
     most = low, best = k;
   }
   double blocks = std::ceil(static_cast<double>(std::max<std::uint64_t>(keys, 1)) / most);
-  return {static_cast<std::uint64_t>(blocks) * 64, best};
+  return {require_bloom_bits(keys, blocks * 64), best};
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

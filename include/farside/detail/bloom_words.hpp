@@ -34,6 +34,8 @@ struct bloom_words : shared_state {
   bloom_words(const char* kind, const container_options& with, bloom_shape shape_wanted)
       : shared_state(kind, with), shape(shape_wanted), promises(*this) {
     std::uint64_t n = members.size();
+    require_possible(text(kind, " '", label, "', ", shape.bits, " bits in words"), shape.bits / 64,
+                     sizeof(std::uint64_t), n);
     each = std::max<std::uint64_t>(1, (shape.bits / 64 + n - 1) / n);
     shape.bits = each * n * 64;
     parts = alloc_together<std::uint64_t>(members, full_name(), each);

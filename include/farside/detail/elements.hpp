@@ -173,6 +173,7 @@ template <class T>
 elements<T>::elements(const char* kind, std::size_t count, rank_t first, rank_t holders,
                       const container_options& with)
     : shared_state(kind, with), size(count), first_holder(first), promises(*this) {
+  require_possible(text(kind, " '", label, "'"), count, sizeof(form), holders);
   shortest = size / holders;
   longer = size % holders;
   longer_end = longer * (shortest + 1);

@@ -161,7 +161,10 @@ class mixed_ring : public hosted_ring<T, Slots> {
     }
     return this->unpack(packed, true);
   }
-  /// As many as there are, `most` at most, next to each other.
+  /// The oldest elements, `most` at most, next to each other; no more than the capacity. If they
+  /// are fewer, the queue held no others at one moment of this call. They are taken later than
+  /// that: what is pushed in between stays, and a try_push in between may find the queue full. So
+  /// whoever has got fewer, and wants what has come meanwhile, asks again.
   std::vector<T> try_pop(std::uint64_t most, promise with = promise::everything);
 
   /// try_pop on the host, where nobody else pops before the next barrier. No communication.
@@ -315,8 +318,8 @@ std::vector<T> mixed_ring<T, Slots>::pop(std::uint64_t n, promise with) {
   state& s = *this->state_;
   ring_pops others = check_pop(s, "pop", with);
   std::vector<T> values;
-  values.reserve(n);
   std::uint64_t part = std::min(n, s.line.shape().capacity);
+  values.reserve(part);
   std::vector<std::byte> forms(part * sizeof(form));
   while (values.size() < n) {
     std::uint64_t now = std::min(part, n - values.size());

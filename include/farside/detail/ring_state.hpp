@@ -53,6 +53,7 @@ struct ring_state : shared_state {
     if (host >= members.size())
       raise(what, " of '", label, "' on member ", host, ": its team has ", members.size(),
             " members, 0 to ", members.size() - 1, ".");
+    require_possible(text(what, " of '", label, "'"), capacity, Slots::stride);
   }
 
   void after_barrier() override {

@@ -1,4 +1,5 @@
-// Options of the genome programs: --name value, --name=value, --flag, and the rest are files.
+// Options of the genome programs: --name value, --name=value, --flag, -k 21, -k21, -k=21, and the
+// rest are files.
 #pragma once
 
 #include "failure.hpp"
@@ -34,16 +35,20 @@ class command_line {
         only_files = true;
         continue;
       }
-      std::string_view name = argument.substr(argument.starts_with("--") ? 2 : 1);
+      bool is_long = argument.starts_with("--");
+      std::string_view name = argument.substr(is_long ? 2 : 1);
       std::optional<std::string_view> value;
       if (auto equals = name.find('='); equals != name.npos) {
         value = name.substr(equals + 1);
         name = name.substr(0, equals);
+      } else if (!is_long && name.size() > 1 && !knows(valued, name) && !knows(flags, name)) {
+        value = name.substr(1);  // -k21
+        name = name.substr(0, 1);
       }
       if (name == "o") name = "output";
       if (name == "h") name = "help";
       if (knows(flags, name)) {
-        if (value) fail("option ", argument, ": ", name, " takes no value");
+        if (value) fail("option ", argument, ": ", dashed(std::string(name)), " takes no value");
         values_[std::string(name)] = "";
       } else if (knows(valued, name)) {
         if (!value) {

@@ -39,14 +39,15 @@ inline constexpr std::uint64_t to_the_end = std::numeric_limits<std::uint64_t>::
 
 /// A whole file or stream, by this rank alone. `kind` may be of any format. Returns the records.
 template <class Sink, class Poll>
-std::uint64_t scan_whole(const std::string& name, unsigned k, Sink&& sink, Poll&& poll) {
+std::uint64_t scan_whole(const input_file& file, unsigned k, Sink&& sink, Poll&& poll) {
+  const std::string& name = file.name;
   std::uint64_t records = 0;
   try {
     std::optional<text_source> source;
     try {
-      source.emplace(name);
+      source.emplace(name, 0, file.bytes);
     } catch (const failure& e) {
-      fail(name, ": ", e.what());
+      fail(name == "-" ? "standard input" : name, ": ", e.what());
     }
     text_window text(*source);
     bool any = false;
@@ -120,7 +121,7 @@ class input_reader {
   /// file is one of those to be read as a whole.
   [[noreturn]] void tell(std::size_t file) {
     scan_whole(
-        files_[file].name, k_, [](const char*, std::size_t) {}, [](std::uint64_t) { return true; });
+        files_[file], k_, [](const char*, std::size_t) {}, [](std::uint64_t) { return true; });
     wrongly_cut_.push_back(file);
     fail(files_[file].name, ": cannot be read in ranges");
   }
@@ -155,10 +156,10 @@ class input_reader {
     const input_file& file = files_[index];
     auto [begin, end] = range(file);
     try {
-      text_source source(file.name, begin);
+      text_source source(file.name, begin, file.bytes);
       text_window text(source, begin);
       if (begin > 0) {  // in the middle of a line, unless one ends just before
-        text_source before(file.name, begin - 1);
+        text_source before(file.name, begin - 1, file.bytes);
         char last = 0;
         before.read(&last, 1);
         if (last != '\n') {
@@ -183,8 +184,8 @@ class input_reader {
     const input_file& file = files_[index];
     auto [begin, end] = range(file);
     try {
-      auto [line_begins, in_header] = place_in_line(file.name, begin);
-      text_source source(file.name, begin);
+      auto [line_begins, in_header] = place_in_line(file, begin);
+      text_source source(file.name, begin, file.bytes);
       text_window text(source, begin);
       if (in_header) {
         text.skip(line_at(text, 0).next);
@@ -199,19 +200,15 @@ class input_reader {
   }
 
   /// Does a line begin at this byte, and if not, is it in a name?
-  static std::pair<bool, bool> place_in_line(const std::string& name, std::uint64_t at) {
+  static std::pair<bool, bool> place_in_line(const input_file& file, std::uint64_t at) {
     constexpr std::uint64_t step = 1 << 16;
     char first = 0;
     std::vector<char> bytes(step);
     for (std::uint64_t end = at; end > 0;) {
       std::uint64_t begin = end > step ? end - step : 0;
-      text_source source(name, begin);
-      std::size_t got = 0;
-      while (got < end - begin) {
-        std::size_t some = source.read(bytes.data() + got, end - begin - got);
-        if (some == 0) fail("is shorter than it was");
-        got += some;
-      }
+      text_source source(file.name, begin, file.bytes);
+      for (std::size_t got = 0; got < end - begin;)
+        got += source.read(bytes.data() + got, end - begin - got);
       for (std::uint64_t i = end; i > begin; --i) {
         if (bytes[i - 1 - begin] == '\n') return {i == at, i != at && first == '>'};
         first = bytes[i - 1 - begin];
@@ -287,7 +284,7 @@ class input_reader {
       block.text[block.size + n] = '\n';
       block.size += n + 1;
     };
-    std::uint64_t records = scan_whole(file.name, k_, gather, [&](std::uint64_t so_far) {
+    std::uint64_t records = scan_whole(file, k_, gather, [&](std::uint64_t so_far) {
       if (!poll(0, records_ + so_far)) stop();
       return go_on();
     });

@@ -5,7 +5,7 @@
 //   publish:    it has its name
 //   destroyed before that: it never was
 //
-// What exists and is no file (/dev/null) is written to directly.
+// What exists and is no file (/dev/null) is written to directly. The name - is standard output.
 #pragma once
 
 #include <common/draft.hpp>
@@ -25,18 +25,21 @@ namespace genome {
 class output_file {
  public:
   /// Collective. The folder must be one that all ranks see.
-  explicit output_file(const std::string& name) : name_(name) {
+  explicit output_file(const std::string& name)
+      : name_(programs::is_standard_output(name) ? "standard output" : name) {
     struct stat found;
-    bool there = stat(name.c_str(), &found) == 0;
-    device_ = far::broadcast(there && !S_ISREG(found.st_mode), 0);
+    bool file = programs::is_standard_output(name) || stat(name.c_str(), &found) != 0 ||
+                S_ISREG(found.st_mode);
+    device_ = !far::broadcast(file, 0);
     on_first_rank([&] {
-      if (access(name_.c_str(), W_OK) != 0 && errno != ENOENT) cannot_write(errno);
+      if (!programs::is_standard_output(name) && access(name.c_str(), W_OK) != 0 && errno != ENOENT)
+        cannot_write(errno);
     });
     if (device_)
       together([&] {
         if ((descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CLOEXEC)) < 0) cannot_write(errno);
       });
-    else if (std::string problem = draft_.create(name_); !problem.empty())
+    else if (std::string problem = draft_.create(name); !problem.empty())
       fail("cannot write ", name_, ": ", problem);
     else
       descriptor_ = draft_.descriptor();

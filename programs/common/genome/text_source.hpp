@@ -21,10 +21,12 @@ namespace genome {
 class text_source {
  public:
   /// `name` "-" is standard input. `from`: the byte to begin with, in a file that is not
-  /// compressed.
-  explicit text_source(const std::string& name, std::uint64_t from = 0)
+  /// compressed. `bytes`: how many the file had when it was looked at; fewer are an error.
+  explicit text_source(const std::string& name, std::uint64_t from = 0, std::uint64_t bytes = 0)
       : descriptor_(name == "-" ? dup(0) : open(name.c_str(), O_RDONLY | O_CLOEXEC)),
-        raw_(from == 0 ? raw_bytes : 0) {
+        raw_(from == 0 ? raw_bytes : 0),
+        position_(from),
+        bytes_(bytes) {
     if (descriptor_ < 0) fail(std::strerror(errno));
     if (from != 0) {
       lseek(descriptor_, static_cast<off_t>(from), SEEK_SET);
@@ -62,7 +64,13 @@ class text_source {
   std::size_t read_descriptor(void* to, std::size_t n) {
     for (;;) {
       ssize_t done = ::read(descriptor_, to, n);
-      if (done >= 0) return static_cast<std::size_t>(done);
+      if (done == 0 && position_ < bytes_)
+        fail("the file ended at byte ", position_, " of ", bytes_,
+             ": it became shorter while it was read");
+      if (done >= 0) {
+        position_ += static_cast<std::uint64_t>(done);
+        return static_cast<std::size_t>(done);
+      }
       if (errno != EINTR) fail("cannot be read: ", std::strerror(errno));
     }
   }
@@ -105,6 +113,7 @@ class text_source {
 
   int descriptor_;
   std::vector<unsigned char> raw_;
+  std::uint64_t position_, bytes_;  ///< in the file, as it is on the disk
   std::size_t raw_at_ = 0, raw_end_ = 0;
   bool compressed_ = false;
   bool within_member_ = false;

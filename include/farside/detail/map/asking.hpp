@@ -44,12 +44,15 @@ struct answer {
   }
 };
 
-template <class Item>
-const auto& key_of(const Item& item) {
-  if constexpr (requires { item.first; })
-    return item.first;
-  else
-    return item;
+/// The key of what is sent: a key, or an entry. Told apart by their types alone: a key may well have
+/// a member `first`, as pairs have.
+template <class K>
+const K& key_of(const K& key) {
+  return key;
+}
+template <class K, class V>
+const K& key_of(const std::pair<K, V>& entry) {
+  return entry.first;
 }
 
 /// What runs at the owner: an answer for each item, until one cannot be done at once.
@@ -67,7 +70,7 @@ void serve_map(void* state, reader& in, writer& answers) {
 template <class K, class V, class Hash, class Probing>
 template <class What, class Item>
 auto engine<K, V, Hash, Probing>::serve(What& what, const Item& item, promise with) -> answer_type {
-  const K& key = map::key_of(item);
+  const K& key = map::key_of<K>(item);
   place p = place_of(key);
   on_behalf_ = {};
   answer_type result;
@@ -197,7 +200,7 @@ void engine<K, V, Hash, Probing>::ask_many(const What& what, std::span<const Ite
   constexpr std::size_t most = 256;
   std::vector<std::vector<std::size_t>> of(members.size());
   for (std::size_t i = 0; i < items.size(); ++i)
-    of[place_of(map::key_of(items[i])).member].push_back(i);
+    of[place_of(map::key_of<K>(items[i])).member].push_back(i);
   for (std::size_t i : std::exchange(of[members.rank()], {})) alone(i);
   struct asked {
     rank_t member;

@@ -41,7 +41,7 @@ template <class What, class Item, class Result, class Finish>
 auto hash_map<K, V, Hash, Probing>::begin(promise kind, const What& what, const Item& item,
                                           promise with, Result result, Finish finish) const {
   engine& e = *state_;
-  const K& key = detail::map::key_of(item);
+  const K& key = detail::map::key_of<K>(item);
   detail::map::place p = e.place_of(key);
   if (e.asks(kind, p.member, with))
     return e.ask_later(p.member, what, item, with, result, [p, finish](engine& alone) mutable {
@@ -262,6 +262,7 @@ void hash_map<K, V, Hash, Probing>::clear() {
 template <class K, class V, class Hash, class Probing>
 void hash_map<K, V, Hash, Probing>::reserve(std::size_t entries) {
   engine& e = *state_;
+  require_buckets("hash_map '" + e.label + "' reserve", entries, e.members.size());
   barrier(e.members);
   std::uint64_t wanted = e.capacity_for(entries, e.members.size());
   detail::do_together(
@@ -271,126 +272,6 @@ void hash_map<K, V, Hash, Probing>::reserve(std::size_t entries) {
         if (t.capacity < wanted) e.move_table(e.members.rank(), t, wanted);
       },
       [] {});  // a table that is larger than it need be does no harm
-  barrier(e.members);
-}
-
-template <class K, class V, class Hash, class Probing>
-void hash_map<K, V, Hash, Probing>::save(const std::string& path) const {
-  using namespace detail::map;
-  engine& e = *state_;
-  barrier(e.members);
-  constexpr std::size_t block_bytes = std::size_t{1} << 20;
-  std::vector<std::vector<std::byte>> bytes;
-  std::vector<file_block> blocks;
-  writer out;
-  std::uint64_t entries = 0, pending = 0;
-  auto end_block = [&] {
-    bytes.push_back(out.take());
-    out = writer();
-    blocks.push_back({0, bytes.back().size(), pending,
-                      detail::hash_bytes(bytes.back().data(), bytes.back().size())});
-    pending = 0;
-  };
-  for (const auto& [key, value] : *this) {
-    out << key << value;
-    ++entries, ++pending;
-    if (out.size() >= block_bytes) end_block();
-  }
-  if (pending != 0) end_block();
-
-  std::uint64_t mine = 0;
-  for (const auto& block : blocks) mine += block.bytes;
-  auto sizes = all_gather(mine, e.members);
-  std::uint64_t offset = sizeof(file_header), total = sizeof(file_header);
-  for (rank_t m = 0; m < sizes.size(); ++m) {
-    if (m < e.members.rank()) offset += sizes[m];
-    total += sizes[m];
-  }
-  for (auto& block : blocks) block.offset = std::exchange(offset, offset + block.bytes);
-
-  std::string partial = path + ".partial", what = "hash_map '" + e.label + "' save(" + path + ")";
-  std::string problem;
-  bool first = e.members.rank() == 0;
-  if (first) problem = open_file(partial, O_CREAT | O_TRUNC | O_WRONLY).problem;
-  agree(e.members, what, problem);
-  {
-    open_file file(partial, O_WRONLY);
-    for (std::size_t i = 0; i < blocks.size(); ++i)
-      file.write_at(blocks[i].offset, bytes[i].data(), bytes[i].size());
-    file.sync();
-    problem = file.problem;
-  }
-  auto all_blocks = gather(blocks, 0, e.members);
-  std::uint64_t all_entries = all_reduce(entries, std::plus<>(), e.members);
-  if (first && problem.empty()) {
-    open_file file(partial, O_WRONLY);
-    file_header header{.key_bytes = file_bytes<K>,
-                       .value_bytes = file_bytes<V>,
-                       .entries = all_entries,
-                       .index = total};
-    for (const auto& of_rank : all_blocks) {
-      file.write_at(total + header.blocks * sizeof(file_block), of_rank.data(),
-                    of_rank.size() * sizeof(file_block));
-      header.blocks += of_rank.size();
-    }
-    file.write_at(0, &header, sizeof header);
-    file.sync();
-    problem = file.problem;
-  }
-  bool good = all_reduce(problem.empty() ? 0 : 1, std::plus<>(), e.members) == 0;
-  if (first && !good) unlink(partial.c_str());
-  if (first && good && rename(partial.c_str(), path.c_str()) != 0) {
-    problem = detail::text("cannot rename ", partial, ": ", std::strerror(errno));
-    unlink(partial.c_str());
-  }
-  agree(e.members, what, problem);
-}
-
-template <class K, class V, class Hash, class Probing>
-void hash_map<K, V, Hash, Probing>::load(const std::string& path) {
-  using namespace detail::map;
-  engine& e = *state_;
-  std::string what = "hash_map '" + e.label + "' load(" + path + ")";
-  open_file file(path, O_RDONLY);
-  file_header header{.magic = 0};
-  std::uint64_t size = file.size();
-  if (file.problem.empty() && size < sizeof header)
-    file.problem = path + " is not a saved hash_map: it is too short";
-  file.read_at(0, &header, sizeof header);
-  if (file.problem.empty() && header.magic != file_header().magic)
-    file.problem = path + " is not a saved hash_map";
-  if (file.problem.empty() &&
-      (header.key_bytes != file_bytes<K> || header.value_bytes != file_bytes<V>))
-    file.problem = path + " holds keys and values of other types";
-  if (file.problem.empty() &&
-      (header.index > size || header.blocks > (size - header.index) / sizeof(file_block)))
-    file.problem = path + " ends too early: it was cut off";
-  std::vector<file_block> blocks(file.problem.empty() ? header.blocks : 0);
-  file.read_at(header.index, blocks.data(), blocks.size() * sizeof(file_block));
-  agree(e.members, what, file.problem);
-  reserve(header.entries);
-  std::string problem;
-  for (std::size_t i = e.members.rank(); i < blocks.size() && problem.empty();
-       i += e.members.size()) {
-    if (blocks[i].offset > size || blocks[i].bytes > size - blocks[i].offset) {
-      problem = detail::text(path, " is broken: block ", i, " lies beyond its end");
-      break;
-    }
-    std::vector<std::byte> bytes(blocks[i].bytes);
-    file.read_at(blocks[i].offset, bytes.data(), bytes.size());
-    problem = file.problem;
-    if (problem.empty() && detail::hash_bytes(bytes.data(), bytes.size()) != blocks[i].checksum)
-      problem = detail::text(path, " is broken: the checksum of block ", i, " is wrong");
-    if (!problem.empty()) break;
-    reader in(bytes);
-    std::vector<value_type> entries;
-    for (std::uint64_t n = 0; n < blocks[i].entries; ++n) {
-      K key = in.read<K>();
-      entries.emplace_back(std::move(key), in.read<V>());
-    }
-    insert_or_assign(std::span<const value_type>(entries));
-  }
-  agree(e.members, what, problem);
   barrier(e.members);
 }
 
