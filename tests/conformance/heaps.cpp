@@ -27,8 +27,8 @@ class small_segment {
     if (far::rank() == 0) {
       // Where memory is watched: of this block only the words of its heaps are in use now.
       std::size_t words = remote_heap(begin, begin + bytes).split().begin() - memory_.offset();
-      far::detail::note_freed(c_, 0, memory_.offset());
-      far::detail::note_allocated(c_, 0, memory_.offset(), words);
+      far::detail::note_freed(c_.link, 0, memory_.offset());
+      far::detail::note_allocated(c_.link, 0, memory_.offset(), words);
       std::vector<std::byte> zeros(words);
       far::put(memory_, zeros.data(), zeros.size());
     }
@@ -48,8 +48,8 @@ class small_segment {
     }
     c_.far_heap = usual_far_heap_;
     if (far::rank() == 0) {
-      far::detail::note_freed(c_, 0, memory_.offset());
-      far::detail::note_allocated(c_, 0, memory_.offset(), bytes_);
+      far::detail::note_freed(c_.link, 0, memory_.offset());
+      far::detail::note_allocated(c_.link, 0, memory_.offset(), bytes_);
       far::dealloc(memory_);
     }
     far::barrier();

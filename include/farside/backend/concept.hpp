@@ -124,6 +124,25 @@ concept watches_memory = requires(B b, rank_t rank, std::size_t offset, std::siz
   b.heap_access(true);
 };
 
+template <class Link>
+void note_heap([[maybe_unused]] Link& link, [[maybe_unused]] std::size_t begin,
+               [[maybe_unused]] std::size_t end) {
+  if constexpr (watches_memory<Link>) link.note_heap(begin, end);
+}
+template <class Link>
+void note_allocated([[maybe_unused]] Link& link, [[maybe_unused]] rank_t rank,
+                    [[maybe_unused]] std::size_t offset, [[maybe_unused]] std::size_t bytes) {
+  if constexpr (watches_memory<Link>) link.note_allocated(rank, offset, bytes);
+}
+template <class Link>
+std::string note_freed([[maybe_unused]] Link& link, [[maybe_unused]] rank_t rank,
+                       [[maybe_unused]] std::size_t offset) {
+  if constexpr (watches_memory<Link>)
+    return link.note_freed(rank, offset);
+  else
+    return {};
+}
+
 /// As long as it lives, this rank's operations are those of the heaps on words of their own inside
 /// of blocks (links of free lists, marks), also of free ones. Nothing where nobody watches.
 template <class Link>

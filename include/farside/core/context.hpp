@@ -435,8 +435,7 @@ context::context(thread_level level, const Start&... start)
   crowded = nprocs > std::thread::hardware_concurrency();
   far_heap = remote_heap(first, size);
   heap = local_heap(far_heap.split().begin(), far_heap.split().begin());
-  if constexpr (watches_memory<transport>)
-    link.note_heap(far_heap.split().begin(), far_heap.split().end());
+  note_heap(link, far_heap.split().begin(), far_heap.split().end());
 }
 
 inline message_service* context::start_service() {

@@ -84,24 +84,9 @@ bool planned_failure(Link& link) {
     return false;
 }
 
-/// Tells a back end that watches memory that a block is in use.
-inline std::size_t note_allocated([[maybe_unused]] context& c, [[maybe_unused]] rank_t rank,
-                                  std::size_t offset, [[maybe_unused]] std::size_t bytes) {
-  if constexpr (watches_memory<transport>) c.link.note_allocated(rank, offset, bytes);
-  return offset;
-}
-/// And that it is free: empty, or why there is no such block.
-inline std::string note_freed([[maybe_unused]] context& c, [[maybe_unused]] rank_t rank,
-                              [[maybe_unused]] std::size_t offset) {
-  if constexpr (watches_memory<transport>)
-    return c.link.note_freed(rank, offset);
-  else
-    return {};
-}
-
 /// Gives back a block of this rank's own heap, which local_allocate has given.
 inline bool free_own(context& c, std::size_t offset) {
-  return note_freed(c, c.link.rank(), offset).empty() && local_deallocate(c, offset);
+  return note_freed(c.link, c.link.rank(), offset).empty() && local_deallocate(c, offset);
 }
 
 /// Memory of the local heap. What is left to do where it has none, and cannot grow, `otherwise`
@@ -114,12 +99,16 @@ std::size_t local_allocate(context& c, std::size_t bytes, std::size_t alignment,
   rank_t me = c.link.rank();
   if (!planned_failure(c.link)) {
     for (int attempt = 0; attempt < 2; ++attempt) {
-      if (auto offset = c.heap.allocate(bytes, alignment))
-        return note_allocated(c, me, *offset, bytes);
+      if (auto offset = c.heap.allocate(bytes, alignment)) {
+        note_allocated(c.link, me, *offset, bytes);
+        return *offset;
+      }
       if (!extend_heap(c, bytes, alignment)) break;
     }
-    if (std::optional<std::size_t> offset = otherwise())
-      return note_allocated(c, me, *offset, bytes);
+    if (std::optional<std::size_t> offset = otherwise()) {
+      note_allocated(c.link, me, *offset, bytes);
+      return *offset;
+    }
   }
   const boundary& split = c.far_heap.split();
   std::size_t untouched = split.untouched(c.link, c.link.rank()) / split.unit() * split.unit();
@@ -184,8 +173,10 @@ ptr<T> alloc_on(rank_t rank, std::size_t n = 1) {
       detail::raise("alloc_on(", rank, "): there are only ", c.link.nprocs(), " ranks, 0 to ",
                     c.link.nprocs() - 1, ".");
     if (!detail::planned_failure(c.link))
-      if (auto payload = c.far_heap.allocate(c.link, rank, bytes, [&] { c.quiet_wait_round(); }))
-        return ptr<T>(rank, detail::note_allocated(c, rank, *payload, bytes));
+      if (auto payload = c.far_heap.allocate(c.link, rank, bytes, [&] { c.quiet_wait_round(); })) {
+        detail::note_allocated(c.link, rank, *payload, bytes);
+        return ptr<T>(rank, *payload);
+      }
     detail::raise_full(c, "far::alloc_on", rank, bytes, c.far_heap.largest(c.link, rank));
   });
 }
@@ -201,7 +192,7 @@ void dealloc(ptr<T> p) {
   detail::perform(operation::allocation, p.rank(), 0, [&](detail::context& c) {
     detail::check_access(c.link, "dealloc", p, 1);
     c.link.flush(p.rank());  // also before a link is put where the caller's last put may go
-    std::string why = detail::note_freed(c, p.rank(), p.offset());
+    std::string why = detail::note_freed(c.link, p.rank(), p.offset());
     bool good = why.empty();
     if (!good) {
       why = detail::text(" (", why, ")");
