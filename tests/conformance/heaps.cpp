@@ -20,14 +20,19 @@ using far::detail::remote_heap;
 class small_segment {
  public:
   explicit small_segment(std::size_t bytes) : c_(far::detail::here()) {
+    bytes_ = bytes + 64;
+    if (far::rank() == 0) memory_ = far::alloc<std::byte>(bytes_);
+    memory_ = far::broadcast(memory_, 0);
+    std::size_t begin = (memory_.offset() + 63) & ~std::size_t{63};
     if (far::rank() == 0) {
-      memory_ = far::alloc<std::byte>(bytes + 64);
-      std::vector<std::byte> zeros(bytes + 64);
+      // Where memory is watched: of this block only the words of its heaps are in use now.
+      std::size_t words = remote_heap(begin, begin + bytes).split().begin() - memory_.offset();
+      far::detail::note_freed(c_.link, 0, memory_.offset());
+      far::detail::note_allocated(c_.link, 0, memory_.offset(), words);
+      std::vector<std::byte> zeros(words);
       far::put(memory_, zeros.data(), zeros.size());
     }
-    memory_ = far::broadcast(memory_, 0);
     far::barrier();
-    std::size_t begin = (memory_.offset() + 63) & ~std::size_t{63};
     usual_far_heap_ = std::exchange(c_.far_heap, remote_heap(begin, begin + bytes));
     std::size_t first = c_.far_heap.split().begin();
     if (far::rank() == 0)
@@ -42,7 +47,11 @@ class small_segment {
       c_.heap = std::move(usual_heap_);
     }
     c_.far_heap = usual_far_heap_;
-    if (far::rank() == 0) far::dealloc(memory_);
+    if (far::rank() == 0) {
+      far::detail::note_freed(c_.link, 0, memory_.offset());
+      far::detail::note_allocated(c_.link, 0, memory_.offset(), bytes_);
+      far::dealloc(memory_);
+    }
     far::barrier();
   }
   small_segment(const small_segment&) = delete;
@@ -57,6 +66,7 @@ class small_segment {
 
   far::detail::context& c_;
   far::ptr<std::byte> memory_;
+  std::size_t bytes_ = 0;
   far::detail::local_heap usual_heap_;
   remote_heap usual_far_heap_;
 };

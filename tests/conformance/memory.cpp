@@ -381,9 +381,16 @@ FAR_TEST(double_free_by_another_rank_is_told_to_the_owner) {
   far::barrier();
   if (next != me) {
     far::dealloc(all[next]);
-    far::dealloc(all[next]);
+    bool told = false;  // at once, where memory is watched
+    try {
+      far::dealloc(all[next]);
+    } catch (const far::error& e) {
+      told = true;
+      auto who = "rank " + std::to_string(me) + " freed it at step ";
+      CHECK(std::string(e.what()).find(who) != std::string::npos);
+    }
     far::barrier();
-    CHECK_THROWS(far::alloc<long>(), "freed twice");
+    if (!told) CHECK_THROWS(far::alloc<long>(), "freed twice");
   } else {
     far::dealloc(all[next]);
     CHECK_THROWS(far::dealloc(all[next]), "freed already");

@@ -20,6 +20,12 @@ for name in $("$program" --list); do
       tail -n 15 "$work/2"
       status=1
     elif [ "$form" = wrong ]; then
+      says=$("$program" "$name" says)
+      if ! grep -qE -- "$says" "$work"/*; then
+        echo "FAILED: the reports of $name do not say '$says':"
+        grep -h -A 3 '^seed' "$work/3" | head -n 12
+        status=1
+      fi
       printf '%-34s %s\n' "$name" "$found"
       if [ "$found" = 0 ]; then
         echo "FAILED: $name is never found"

@@ -436,6 +436,7 @@ context::context(thread_level level, const Start&... start)
   crowded = nprocs > std::thread::hardware_concurrency();
   far_heap = remote_heap(first, size);
   heap = local_heap(far_heap.split().begin(), far_heap.split().begin());
+  note_heap(link, far_heap.split().begin(), far_heap.split().end());
 }
 
 inline message_service* context::start_service() {

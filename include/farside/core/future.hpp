@@ -348,12 +348,15 @@ struct future_promise<void> : future_promise_base<void> {
 
 namespace detail {
 
-/// Counts parts that arrive in any order; the first failure is the failure of the whole.
+/// Counts parts that arrive in any order. The first failure is the failure of the whole, which is
+/// told when the last part has arrived: until then parts are in flight, and use memory that the
+/// caller frees as it handles the failure.
 template <class Values>
 struct when_all_state {
   Values values;
   std::atomic<std::size_t> left;
   std::atomic<bool> failed{false};
+  std::exception_ptr failure;  ///< written by the part that set `failed`, before it arrives
   std::shared_ptr<future_state<Values>> result = std::make_shared<future_state<Values>>();
 
   explicit when_all_state(std::size_t parts) : left(parts) {}
@@ -366,9 +369,13 @@ struct when_all_state {
       else
         to = part.get();
     } catch (...) {
-      if (!failed.exchange(true)) result->fail(std::current_exception());
+      if (!failed.exchange(true)) failure = std::current_exception();
     }
-    if (left.fetch_sub(1) == 1 && !failed) result->set(std::move(values));
+    if (left.fetch_sub(1) != 1) return;
+    if (failed)
+      result->fail(failure);
+    else
+      result->set(std::move(values));
   }
 };
 

@@ -35,7 +35,10 @@ inline void collect_freed(context& c) {
   if (FARSIDE_MUTANT(freed_list_taken_in_two_steps)) next = first;
   while (next != 0) {
     std::size_t block = next;
-    c.link.get(me, block, &next, sizeof next);
+    {
+      heap_access to_link(c.link);
+      c.link.get(me, block, &next, sizeof next);
+    }
     if (!local_deallocate(c, block))
       raise("rank ", me, ": another rank has freed ", ptr<std::byte>(me, block),
             ", where no allocation begins. It was freed twice, or the pointer is not one that "
@@ -81,6 +84,11 @@ bool planned_failure(Link& link) {
     return false;
 }
 
+/// Gives back a block of this rank's own heap, which local_allocate has given.
+inline bool free_own(context& c, std::size_t offset) {
+  return note_freed(c.link, c.link.rank(), offset).empty() && local_deallocate(c, offset);
+}
+
 /// Memory of the local heap. What is left to do where it has none, and cannot grow, `otherwise`
 /// does.
 template <class Otherwise>
@@ -88,12 +96,19 @@ std::size_t local_allocate(context& c, std::size_t bytes, std::size_t alignment,
                            Otherwise otherwise) {
   std::lock_guard lock(c.mutex);
   collect_freed(c);
+  rank_t me = c.link.rank();
   if (!planned_failure(c.link)) {
     for (int attempt = 0; attempt < 2; ++attempt) {
-      if (auto offset = c.heap.allocate(bytes, alignment)) return *offset;
+      if (auto offset = c.heap.allocate(bytes, alignment)) {
+        note_allocated(c.link, me, *offset, bytes);
+        return *offset;
+      }
       if (!extend_heap(c, bytes, alignment)) break;
     }
-    if (std::optional<std::size_t> offset = otherwise()) return *offset;
+    if (std::optional<std::size_t> offset = otherwise()) {
+      note_allocated(c.link, me, *offset, bytes);
+      return *offset;
+    }
   }
   const boundary& split = c.far_heap.split();
   std::size_t untouched = split.untouched(c.link, c.link.rank()) / split.unit() * split.unit();
@@ -172,15 +187,17 @@ ptr<T> alloc_on(rank_t rank, std::size_t n = 1) {
       detail::raise("alloc_on(", rank, "): there are only ", c.link.nprocs(), " ranks, 0 to ",
                     c.link.nprocs() - 1, ".");
     if (!detail::planned_failure(c.link))
-      if (auto payload = c.far_heap.allocate(c.link, rank, bytes, [&] { c.quiet_wait_round(); }))
+      if (auto payload = c.far_heap.allocate(c.link, rank, bytes, [&] { c.quiet_wait_round(); })) {
+        detail::note_allocated(c.link, rank, *payload, bytes);
         return ptr<T>(rank, *payload);
+      }
     detail::raise_full(c, "far::alloc_on", rank, bytes, c.far_heap.largest(c.link, rank));
   });
 }
 
 /// Gives memory back, from any rank, whoever allocated it. Null is allowed. One-sided. This rank's
 /// own puts to it are completed first. Which kind of block it is can be told from its address.
-/// Own memory: no communication. Another rank's, from alloc: 1 put, 1 flush, 2 atomics, and its
+/// Own memory: no communication. Another rank's, from alloc: 1 put, 2 flushes, 2 atomics, and its
 /// owner finds it at its next allocation. From alloc_on: 1 flush, 4 atomics, for 64 KiB and more
 /// 3 or 5.
 template <class T>
@@ -188,9 +205,12 @@ void dealloc(ptr<T> p) {
   if (!p) return;
   detail::perform(operation::allocation, p.rank(), 0, [&](detail::context& c) {
     detail::check_access(c.link, "dealloc", p, 1);
-    bool good = true;
-    if (detail::remote_heap::is_payload(p.offset())) {
-      c.link.flush(p.rank());
+    c.link.flush(p.rank());  // also before a link is put where the caller's last put may go
+    std::string why = detail::note_freed(c.link, p.rank(), p.offset());
+    bool good = why.empty();
+    if (!good) {
+      why = detail::text(" (", why, ")");
+    } else if (detail::remote_heap::is_payload(p.offset())) {
       good = c.far_heap.deallocate(c.link, p.rank(), p.offset());
     } else if (p.rank() == c.link.rank()) {
       std::lock_guard lock(c.mutex);
@@ -201,6 +221,7 @@ void dealloc(ptr<T> p) {
       // Pushed on the owner's list: link first, visible before the head names the block.
       auto head = c.link.template atomic_load<std::uint64_t>(p.rank(), detail::freed_list);
       for (;;) {
+        detail::heap_access to_link(c.link);
         c.link.put(p.rank(), p.offset(), &head, sizeof head);
         if (!FARSIDE_MUTANT(freed_by_others_unflushed)) c.link.flush(p.rank());
         auto seen = c.link.compare_swap(p.rank(), detail::freed_list, head,
@@ -210,8 +231,8 @@ void dealloc(ptr<T> p) {
       }
     }
     if (!good)
-      detail::raise("rank ", c.link.rank(), ": dealloc(", p,
-                    "): no allocation begins there. It was freed already, or the pointer is not "
+      detail::raise("rank ", c.link.rank(), ": dealloc(", p, "): no allocation begins there", why,
+                    ". It was freed already, or the pointer is not "
                     "one that far::alloc, far::make or far::alloc_on returned.");
   });
 }
@@ -233,7 +254,7 @@ struct allocator {
   void deallocate(T* at, std::size_t) {
     detail::context& c = detail::here();
     std::lock_guard lock(c.mutex);
-    detail::local_deallocate(
+    detail::free_own(
         c, static_cast<std::size_t>(reinterpret_cast<char*>(at) -
                                     static_cast<char*>(c.link.address(c.link.rank(), 0))));
   }

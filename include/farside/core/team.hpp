@@ -153,7 +153,7 @@ inline team team::split(int colour, int key) const {
     t->phase = job::waiting::collective;
     if (!FARSIDE_MUTANT(team_ends_at_once)) detail::synchronize(*now, *t);
     std::lock_guard lock(now->mutex);
-    detail::local_deallocate(*now, t->blocks[t->me]);
+    detail::free_own(*now, t->blocks[t->me]);
   }));
 }
 

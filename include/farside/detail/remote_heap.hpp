@@ -90,6 +90,7 @@ class remote_heap {
       if (found) *found = cut(link, rank, *found, wanted);
     }
     if (!found) return std::nullopt;
+    heap_access mark(link);
     link.fetch_op<atomic_op::swap>(rank, found->begin + 8, allocated | found->bytes / 16);
     return found->begin + header;
   }
@@ -99,11 +100,10 @@ class remote_heap {
     if (payload < split_.begin() + header || payload >= split_.end()) return false;
     if (FARSIDE_CHECKED && payload < split_.bottom(link, rank)) return false;
     std::size_t begin = payload - header;
-    std::uint64_t mark = FARSIDE_MUTANT(mark_not_cleared)
-                             ? link.atomic_load<std::uint64_t>(rank, begin + 8)
-                             : link.fetch_op<atomic_op::swap>(rank, begin + 8, std::uint64_t{0});
+    std::uint64_t mark = take_mark(link, rank, begin);
     std::size_t bytes = (mark & block_mask) * 16;
     if ((mark & ~block_mask) != allocated || bytes > split_.end() - begin) {
+      heap_access to_mark(link);
       if (mark != 0) link.fetch_op<atomic_op::swap>(rank, begin + 8, mark);  // somebody's data
       return false;
     }
@@ -157,7 +157,17 @@ class remote_heap {
   };
 
   std::size_t head(unsigned index) const { return heads_ + std::size_t{8} * index; }
+  static std::uint64_t take_mark(transport& link, rank_t rank, std::size_t begin) {
+    heap_access to_mark(link);
+    if (FARSIDE_MUTANT(mark_not_cleared)) return link.atomic_load<std::uint64_t>(rank, begin + 8);
+    return link.fetch_op<atomic_op::swap>(rank, begin + 8, std::uint64_t{0});
+  }
+  static void write_link(transport& link, rank_t rank, std::size_t begin, std::uint64_t value) {
+    heap_access to_link(link);
+    link.fetch_op<atomic_op::swap>(rank, begin, value);
+  }
   static std::uint64_t link_of(transport& link, rank_t rank, std::size_t begin) {
+    heap_access to_link(link);
     std::uint64_t result;
     link.get(rank, begin, &result, sizeof result);
     return result;
@@ -204,10 +214,10 @@ class remote_heap {
     std::uint64_t old = link.atomic_load<std::uint64_t>(rank, head(index));
     for (;;) {
       if (!FARSIDE_MUTANT(pushed_before_linked))
-        link.fetch_op<atomic_op::swap>(rank, b.begin, more | (old & block_mask));
+        write_link(link, rank, b.begin, more | (old & block_mask));
       std::uint64_t seen = link.compare_swap(rank, head(index), old, next_tag(old) | b.begin / 16);
       if (FARSIDE_MUTANT(pushed_before_linked) && seen == old)
-        link.fetch_op<atomic_op::swap>(rank, b.begin, more | (old & block_mask));
+        write_link(link, rank, b.begin, more | (old & block_mask));
       if (seen == old) return;
       old = seen;
     }

@@ -133,6 +133,20 @@ class backend {
   void finish() { port_->finish(); }
   void abort(const char* why) { port_->abort(why); }
 
+  // Where the carrier watches memory.
+  void note_heap(std::size_t begin, std::size_t end) {
+    if (facts_.watches_memory) port_->note_heap(begin, end);
+  }
+  void note_allocated(rank_t rank, std::size_t offset, std::size_t bytes) {
+    if (facts_.watches_memory) port_->note_allocated(rank, offset, bytes);
+  }
+  std::string note_freed(rank_t rank, std::size_t offset) {
+    return facts_.watches_memory ? port_->note_freed(rank, offset) : std::string();
+  }
+  void heap_access(bool begins) {
+    if (facts_.watches_memory) port_->heap_access(begins);
+  }
+
   /// What carries this job, for reports.
   const char* carried_by() const {
     const carrier* by = the_carrier().use;

@@ -44,6 +44,7 @@ struct rank_binding {
 /// What does not change during a job.
 struct port_facts {
   bool coherent = false, async_progress = false, racy_get = false;
+  bool watches_memory = false;  ///< see the concept of that name
   rank_t rank = 0, nprocs = 1;
   std::size_t segment = 0;
   shared_view view{};  ///< null unless all ranks share memory
@@ -94,6 +95,12 @@ class port {
   virtual void bind(const rank_binding& to) = 0;
   virtual void terminated(bool excusable) = 0;
   virtual bool allocation_fails() = 0;
+
+  // What the heaps tell a back end that watches memory; others are not called.
+  virtual void note_heap(std::size_t begin, std::size_t end) = 0;
+  virtual void note_allocated(rank_t rank, std::size_t offset, std::size_t bytes) = 0;
+  virtual std::string note_freed(rank_t rank, std::size_t offset) = 0;
+  virtual void heap_access(bool begins) = 0;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::any_backend

@@ -68,6 +68,7 @@ class port_of final : public port {
     result.coherent = link_.coherent();
     result.async_progress = link_.async_progress();
     result.racy_get = link_.racy_get();
+    result.watches_memory = watches_memory<Link>;
     result.rank = link_.rank();
     result.nprocs = link_.nprocs();
     result.segment = link_.segment_size();
@@ -192,6 +193,24 @@ class port_of final : public port {
       return link_.machine().allocation_fails();
     else
       return false;
+  }
+
+  void note_heap([[maybe_unused]] std::size_t begin, [[maybe_unused]] std::size_t end) override {
+    if constexpr (watches_memory<Link>) link_.note_heap(begin, end);
+  }
+  void note_allocated([[maybe_unused]] rank_t rank, [[maybe_unused]] std::size_t offset,
+                      [[maybe_unused]] std::size_t bytes) override {
+    if constexpr (watches_memory<Link>) link_.note_allocated(rank, offset, bytes);
+  }
+  std::string note_freed([[maybe_unused]] rank_t rank,
+                         [[maybe_unused]] std::size_t offset) override {
+    if constexpr (watches_memory<Link>)
+      return link_.note_freed(rank, offset);
+    else
+      return "";
+  }
+  void heap_access([[maybe_unused]] bool begins) override {
+    if constexpr (watches_memory<Link>) link_.heap_access(begins);
   }
 
  private:

@@ -171,6 +171,15 @@ class backend {
   void finish() {}
   [[noreturn]] void abort(const char* why) { world_->fail_run(why); }
 
+  void note_heap(std::size_t begin, std::size_t end) { world_->note_heap(begin, end); }
+  void note_allocated(rank_t rank, std::size_t offset, std::size_t bytes) {
+    world_->note_allocated(rank_, rank, offset, bytes);
+  }
+  std::string note_freed(rank_t rank, std::size_t offset) {
+    return world_->note_freed(rank_, rank, offset);
+  }
+  void heap_access(bool begins) { world_->heap_access(rank_, begins); }
+
   // Beyond the contract: what the runtime tells the simulated machine, if it is one.
   world& machine() { return *world_; }
 

@@ -2,6 +2,7 @@
 // docs/memory_model.md allows, at its worst.
 #pragma once
 
+#include <farside/backend/sim/freed.hpp>
 #include <farside/backend/sim/schedule.hpp>
 
 #include <algorithm>
@@ -46,6 +47,7 @@ inline std::size_t world::cut_word(std::size_t offset, pieces& of) {
 inline std::shared_ptr<event> world::launch(rank_t me, event e) {
   rank_state& r = ranks_[me];
   e.number = ++r.issued;
+  e.begun = steps_;
   auto result = std::make_shared<event>(std::move(e));
   if (r.in_flight.empty()) {
     r.busy_place = busy_.size();
@@ -60,6 +62,7 @@ inline void world::put(rank_t me, rank_t target, std::size_t offset, const void*
   step(me, {});
   lift_veils(me);
   if (bytes == 0) return;
+  int block = enter_block(me, target, offset, bytes, "puts");
   auto* source = static_cast<const std::byte*>(from);
   pieces parts = cut(offset, bytes);
   std::size_t second_half = cut_word(offset, parts);
@@ -67,6 +70,7 @@ inline void world::put(rank_t me, rank_t target, std::size_t offset, const void*
   for (auto [begin, length] : parts) {
     event e{event::put, me, target, offset + begin, length};
     e.data.assign(source + begin, source + begin + length);
+    e.block = block;
     auto made = launch(me, std::move(e));
     made_of.push_back(made);
     note("rank %-4u puts %zu B to rank %u +0x%zx: #%llu", me, length, target, offset + begin,
@@ -87,9 +91,11 @@ inline world::events world::async_put(rank_t me, rank_t target, std::size_t offs
   events result;
   auto* source = static_cast<const std::byte*>(from);
   if (bytes == 0) return result;
+  int block = enter_block(me, target, offset, bytes, "puts");
   for (auto [begin, length] : cut(offset, bytes)) {
     event e{event::put, me, target, offset + begin, length};
     e.source = source + begin;
+    e.block = block;
     result.push_back(launch(me, std::move(e)));
     note("rank %-4u begins to put %zu B to rank %u +0x%zx: #%llu", me, length, target,
          offset + begin, static_cast<unsigned long long>(result.back()->number));
@@ -110,12 +116,15 @@ inline world::events world::async_accumulate(rank_t me, rank_t target, std::size
 
 /// Pieces in any order; others may change what has not been read yet.
 inline void world::get(rank_t me, rank_t target, std::size_t offset, void* to, std::size_t bytes) {
+  if (bytes == 0) return step(me, {});
+  int block = enter_block(me, target, offset, bytes, "reads");
   auto pieces = cut(offset, bytes);
   while (!pieces.empty()) {
     std::size_t at = exploring() ? 0 : adversary_.below(pieces.size());
     auto [begin, length] = pieces[at];
     pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(at));
     step(me, {target, offset + begin, offset + begin + length, false, false});
+    check_block(me, target, offset + begin, length, "reads", block);
     read(me, target, offset + begin, static_cast<std::byte*>(to) + begin, length);
     note("rank %-4u gets %zu B from rank %u +0x%zx", me, length, target, offset + begin);
   }
@@ -127,11 +136,13 @@ inline world::events world::async_get(rank_t me, rank_t target, std::size_t offs
   lift_veils(me);
   events result;
   if (bytes == 0) return result;
+  int block = enter_block(me, target, offset, bytes, "reads");
   auto* buffer = static_cast<std::byte*>(to);
   std::memset(buffer, 0xdb, bytes);  // nobody may look at it before the future is ready
   for (auto [begin, length] : cut(offset, bytes)) {
     event e{event::get, me, target, offset + begin, length};
     e.result = buffer + begin;
+    e.block = block;
     result.push_back(launch(me, std::move(e)));
     note("rank %-4u begins to get %zu B from rank %u +0x%zx: #%llu", me, length, target,
          offset + begin, static_cast<unsigned long long>(result.back()->number));
@@ -141,7 +152,9 @@ inline world::events world::async_get(rank_t me, rank_t target, std::size_t offs
 
 inline void world::atomic(rank_t me, rank_t target, std::size_t offset, std::size_t bytes,
                           const char* name, bool writes, function_ref<void(void* word)> change) {
+  int block = enter_block(me, target, offset, bytes, name);
   step(me, {target, offset, offset + bytes, writes, false});
+  check_block(me, target, offset, bytes, name, block);
   lift_veils(me);
   lift_veils(target, offset, offset + bytes);
   if (!halves_.empty()) land_halves(target, offset, offset + bytes);
@@ -164,6 +177,7 @@ inline world::events world::async_atomic(rank_t me, rank_t target, std::size_t o
   std::memset(old, 0xdb, bytes);
   event e{event::atomic, me, target, offset, bytes};
   e.result = static_cast<std::byte*>(old);
+  e.block = enter_block(me, target, offset, bytes, "changes");
   e.change = std::move(change);
   events result{launch(me, std::move(e))};
   note("rank %-4u begins an atomic on rank %u +0x%zx: #%llu", me, target, offset,
@@ -210,7 +224,9 @@ inline void world::flush(rank_t me, std::optional<rank_t> target) {
 inline void world::signal(rank_t me, rank_t target, std::size_t offset) {
   step(me, {});
   lift_veils(me);
-  auto made = launch(me, {event::signal, me, target, offset, 8});
+  event e{event::signal, me, target, offset, 8};
+  e.block = enter_block(me, target, offset, 8, "signals");
+  auto made = launch(me, std::move(e));
   note("rank %-4u signals rank %u +0x%zx: #%llu", me, target, offset,
        static_cast<unsigned long long>(made->number));
 }
@@ -334,6 +350,7 @@ inline void world::perform(event& e) {
   e.performed = true;
   if (std::exchange(ranks_[e.origin].asks, false)) make_runnable(e.origin);
   char* at = memory(e.target, e.offset);
+  check_landing(e);
   note("           #%llu of rank %u %s: %zu B on rank %u +0x%zx",
        static_cast<unsigned long long>(e.number), e.origin,
        e.what == event::put      ? "lands"

@@ -6,9 +6,10 @@
 namespace far::inline FARSIDE_BACKEND::detail::sim_backend {
 
 inline world::world(rank_t nprocs, std::size_t segment)
-    : settings_(read_settings(nprocs)), segment_(segment) {
-  constexpr std::size_t page = 65536;
-  stride_ = (segment + page - 1) / page * page;
+    : settings_(read_settings(nprocs)),
+      segment_(segment),
+      stride_((segment + page - 1) / page * page),
+      blocks_(nprocs, stride_) {
   void* at = mmap(nullptr, nprocs * stride_, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED)
@@ -77,6 +78,7 @@ inline void world::reset() {
   busy_.clear();
   veils_.clear();
   halves_.clear();
+  blocks_.reset();
   trace_.forget();
   for (rank_t r = 0; r < nprocs(); ++r) {
     fibre kept = std::move(ranks_[r].stack);

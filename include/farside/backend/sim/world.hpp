@@ -11,6 +11,7 @@
 #pragma once
 
 #include <farside/backend/sim/adversary.hpp>
+#include <farside/backend/sim/allocations.hpp>
 #include <farside/backend/sim/explorer.hpp>
 #include <farside/backend/sim/fibre.hpp>
 #include <farside/backend/sim/trace.hpp>
@@ -42,6 +43,8 @@ struct event {
   std::function<void(void*, void*)> change{};
   bool performed = false;
   std::weak_ptr<event> other_half{};  ///< a put: what was cut off within a word
+  int block = -1;                     ///< see world::enter_block
+  std::uint64_t begun = 0;            ///< the step in which it was sent
 
   bool overlaps(rank_t rank, std::size_t begin, std::size_t end) const {
     return target == rank && offset < end && begin < offset + bytes;
@@ -95,6 +98,12 @@ class world {
   std::int64_t lost_rank() const { return dead_ >= 0 && steps_ > dead_at_ + grace ? dead_ : -1; }
   bool allocation_fails();
 
+  // What the heaps say (freed.hpp).
+  void note_heap(std::size_t begin, std::size_t end) { blocks_.watch(begin, end); }
+  void note_allocated(rank_t me, rank_t rank, std::size_t offset, std::size_t bytes);
+  std::string note_freed(rank_t me, rank_t rank, std::size_t offset);
+  void heap_access(rank_t me, bool begins) { ranks_[me].heap_access = begins; }
+
   /// A rank has ended by an exception that a planned fault explains.
   void excuse(rank_t me) { ranks_[me].excused = true; }
 
@@ -134,6 +143,7 @@ class world {
   std::size_t stack_bytes() const { return std::size_t{nprocs() <= 64 ? 8u : 1u} << 20; }
   static constexpr std::size_t most_in_flight = 256;  ///< of one rank, so that a run stays fast
   static constexpr std::size_t no_index = ~std::size_t{0};
+  static constexpr std::size_t page = 65536;  ///< segments begin at multiples of it
 
   enum class state { runnable, blocked, finished, dead };
 
@@ -147,6 +157,7 @@ class world {
     bool meets = false;  ///< blocked until all ranks are at the explored part
     bool asks = false;   ///< blocked until something of its own has been performed
     bool excused = false;
+    bool heap_access = false;  ///< what it does now is done by the heaps, to words of theirs
     binding bound;
     events in_flight;
     std::size_t busy_place = no_index;  ///< in busy_
@@ -205,6 +216,11 @@ class world {
   void land_halves(rank_t target, std::size_t begin, std::size_t end, const event* cause = nullptr);
   void land_own(rank_t me, rank_t target, std::size_t begin, std::size_t end);
   void read(rank_t me, rank_t target, std::size_t offset, void* to, std::size_t bytes);
+  int enter_block(rank_t me, rank_t target, std::size_t offset, std::size_t bytes,
+                  const char* does);
+  void check_block(rank_t me, rank_t target, std::size_t offset, std::size_t bytes,
+                   const char* does, int block);
+  void check_landing(const event& e);
   void lift_veils(rank_t origin);
   void lift_veils(rank_t target, std::size_t begin, std::size_t end);
 
@@ -222,6 +238,7 @@ class world {
   std::vector<rank_t> busy_;  ///< ranks with something in flight
   std::vector<veil> veils_;
   events halves_;  ///< in flight, while another part of the same word has landed
+  allocated_blocks blocks_;
   adversary adversary_;
   explorer explorer_;
   trace trace_;
