@@ -15,6 +15,7 @@
 
 #include "job.hpp"
 #include "machine.hpp"
+#include "privacy.hpp"
 #include "relay.hpp"
 
 namespace far::app {
@@ -156,6 +157,27 @@ std::string why_so_many(const job_state& job) {
   return "as asked, and " + counted(job.servers, "progress rank") + " (FARSIDE_MPI=progress_rank)";
 }
 
+bool spawns_servers() {
+  const char* strategy = getenv("FARSIDE_MPI");
+  return strategy && std::strcmp(strategy, "spawned") == 0;
+}
+
+/// Nothing of a job on one host listens where others could connect: a stray connection would hang
+/// it.
+void keep_openmpi_here(const run_options& options, command_line& line) {
+  if (!has_loopback()) return;
+  if (!getenv("OMPI_MCA_oob_tcp_if_include") && !mentions(options.mpirun, "oob_tcp"))
+    line.add({"--mca", "oob_tcp_if_include", "lo"}, "mpirun can be reached from this host only");
+  if (getenv("OMPI_MCA_btl") || mentions(options.mpirun, "btl")) return;
+  if (!spawns_servers()) {
+    line.add({"--mca", "btl", "self,vader"}, "ranks of one host need no TCP, and do not listen");
+    return;
+  }
+  // Shared memory (vader) is for processes that mpirun has started at one time.
+  line.add({"--mca", "btl", "self,vader,tcp"}, "servers of FARSIDE_MPI=spawned need TCP");
+  line.add({"--mca", "btl_tcp_if_include", "lo"}, "on this host only");
+}
+
 void add_openmpi(const job_state& job, command_line& line, arguments exported) {
   const run_options& options = job.options;
   line.add({"-n", std::to_string(options.ranks)}, why_so_many(job));
@@ -181,6 +203,7 @@ void add_openmpi(const job_state& job, command_line& line, arguments exported) {
       !mentions(options.mpirun, "patcher"))
     line.add({"--mca", "memory", "^patcher"},
              "shmem_finalize crashes with memory/patcher (seen in 4.1.4)");
+  if (job.one_host) keep_openmpi_here(options, line);
   line.add({"--mca", "btl_base_warn_component_unused", "0"},
            "no warning where there is no fast network");
   if (!job.scratch.empty()) {
@@ -200,6 +223,8 @@ void add_mpich(const job_state& job, command_line& line) {
     line.add({"-hosts", list_of(job.options.hosts)}, "--hosts, and how many ranks go to each");
   if (!job.options.agent.empty())
     line.add({"-launcher", "ssh", "-launcher-exec", job.options.agent}, "--agent");
+  if (job.one_host && has_loopback() && !mentions(job.options.mpirun, "iface"))
+    line.add({"-iface", "lo"}, "mpiexec can be reached from this host only");
   if (job.options.bind != binding::unsaid)
     line.add({"-bind-to", job.options.bind == binding::core ? "core" : "none"}, "--bind");
   if (!job.scratch.empty() && !getenv("UCX_POSIX_DIR"))
@@ -228,6 +253,7 @@ void add_supervisor(job_state& job, relays& lines, command_line& line) {
                      "--launcher", std::to_string(job.launcher),
                      "--ranks",    std::to_string(job.options.ranks)};
   if (job.leave_together()) words.push_back("--together");
+  if (job.one_host) words.push_back("--one-host");
   if (const char* folder = getenv("TMPDIR"); folder && !job.one_host)
     words.insert(words.end(), {"--tmpdir", folder});
   if (!job.one_host && !job.scratch.empty()) words.insert(words.end(), {"--scratch", job.scratch});
@@ -294,11 +320,15 @@ void start_mpi(job_state& job, relays& lines) {
     add_openmpi(job, line, exported);
   else
     add_mpich(job, line);
+  std::string ucx = job.one_host ? keep_ucx_off_networks() : "";
   for (const std::string& word : job.options.mpirun) line.add({word}, "--mpirun-arg");
   add_supervisor(job, lines, line);
   if (job.options.verbose)
-    std::fprintf(stderr, "farside run: %s\n%s", quoted(line.words()).c_str(),
-                 line.explained().c_str());
+    std::fprintf(
+        stderr, "farside run: %s\n%s", quoted(line.words()).c_str(),
+        (line.explained() +
+         (ucx.empty() ? "" : "    with " + ucx + " set: ranks of one host need no network\n"))
+            .c_str());
 
   job.starter = fork();
   if (job.starter == 0) {
@@ -308,6 +338,8 @@ void start_mpi(job_state& job, relays& lines) {
     // Open MPI's shmem_init crashes now and then where ranks have different addresses (seen
     // in 4.1.6)
     if (job.how == transport::shmem) fix_addresses();
+    if (job.one_host && has_loopback())
+      preload_guard(spawns_servers() ? guarded::servers : guarded::starter);
     signal(SIGQUIT, SIG_IGN);  // Ctrl-\ asks us what the ranks wait for; mpirun shall survive it
     execute(starter, line.words());
     std::fprintf(stderr, "farside run: cannot start %s: %s\n", starter.c_str(),

@@ -25,6 +25,7 @@
 #include <filesystem>
 
 #include "job.hpp"
+#include "privacy.hpp"
 #include "relay.hpp"
 #include "run.hpp"
 #include "support.hpp"
@@ -40,6 +41,7 @@ struct supervisor_options {
   pid_t launcher = 0;
   std::uint32_t ranks = 0;
   bool together = false;  ///< see job_state::leave_together
+  bool one_host = false;  ///< all ranks are on the launcher's
   std::string tmpdir, scratch, out, err;
   arguments command;
 };
@@ -53,6 +55,7 @@ supervisor_options parse(const arguments& words) {
     if (words[i] == "--launcher") result.launcher = static_cast<pid_t>(std::atoi(next().c_str()));
     if (words[i] == "--ranks") result.ranks = static_cast<std::uint32_t>(std::atoi(next().c_str()));
     if (words[i] == "--together") result.together = true;
+    if (words[i] == "--one-host") result.one_host = true;
     if (words[i] == "--tmpdir") result.tmpdir = next();
     if (words[i] == "--scratch") result.scratch = next();
     if (words[i] == "--prefix") result.out = next(), result.err = next();
@@ -207,6 +210,7 @@ void supervisor::become_rank(int out, int err, pid_t parent) {
   }
   if (out != 1) dup2(out, 1);
   if (err != 2) dup2(err, 2);
+  preload_guard(options_.one_host ? guarded::rank_of_one_host : guarded::rank_of_many);
   execute(options_.command[0], options_.command);
   std::string text = "cannot start " + options_.command[0] + ": " + std::strerror(errno);
   if (book_.board)
