@@ -4,7 +4,11 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <fstream>
+#include <set>
 
 namespace far::app {
 
@@ -51,6 +55,25 @@ bool preload_guard(guarded what) {
   // A program of the address sanitizer refuses to start behind a preloaded library.
   if (what != guarded::starter) append_to("ASAN_OPTIONS", "verify_asan_link_order=0");
   return true;
+}
+
+std::string guard_list(const std::string& scratch) { return scratch + "/made_by_ranks"; }
+
+void remove_listed_files(const std::string& scratch) {
+  std::set<std::string> left;
+  std::ifstream list(guard_list(scratch));
+  for (std::string what, path; list >> what >> path;)
+    if (what == "made")
+      left.insert(path);
+    else
+      left.erase(path);
+  for (const std::string& path : left) {
+    struct stat info;
+    bool known = path.find("/mpich_shar_tmp") != std::string::npos;
+    if (known && lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+        info.st_uid == geteuid())
+      unlink(path.c_str());
+  }
 }
 
 std::string keep_ucx_off_networks() {

@@ -16,6 +16,12 @@ enum class guarded { starter, servers, rank_of_one_host, rank_of_many };
 /// `farside`.
 bool preload_guard(guarded);
 
+/// The file, in the job's scratch folder, in which the guard writes down which files ranks have
+/// made elsewhere.
+std::string guard_list(const std::string& scratch);
+/// Removes those that are still there.
+void remove_listed_files(const std::string& scratch);
+
 /// UCX, by which MPICH and OpenSHMEM communicate, shall use shared memory only, unless the user has
 /// chosen. Returns what was set, as NAME=VALUE; empty if nothing.
 std::string keep_ucx_off_networks();

@@ -14,6 +14,7 @@
 #include <filesystem>
 
 #include "job.hpp"
+#include "limits.hpp"
 #include "machine.hpp"
 #include "privacy.hpp"
 #include "relay.hpp"
@@ -54,7 +55,11 @@ std::string find_starter(transport how) {
   for (const std::string& name : mpi.candidates) {
     std::string path = find_in_path(name);
     if (path.empty()) continue;
-    std::string version = mpi.signs[0].empty() ? "" : capture({path, "--version"}).text;
+    captured asked = mpi.signs[0].empty() ? captured{} : capture({path, "--version"}, 30);
+    if (!mpi.signs[0].empty() && !asked.ended)
+      throw error(failure, path + " --version could not be started, or did not end within 30 s: " +
+                               "the machine is very busy, or at a limit on processes (ulimit -u)");
+    const std::string& version = asked.text;
     for (const std::string& sign : mpi.signs)
       if (version.find(sign) != std::string::npos) return path;
     others += (others.empty() ? "" : ", ") + path;
@@ -109,6 +114,7 @@ void start_janitor(const job_state& job) {
     char none;
     while (read(0, &none, 1) < 0) continue;
     std::error_code ignored;
+    remove_listed_files(job.scratch);
     for (int round = 0; round < 20 && std::filesystem::exists(job.scratch, ignored); ++round) {
       std::filesystem::remove_all(job.scratch, ignored);
       usleep(100'000);  // ranks that are dying may still add to it
@@ -304,10 +310,11 @@ std::uint32_t add_servers(run_options& options) {
 
 void start_mpi(job_state& job, relays& lines) {
   command_line line;
+  job.one_host = one_host(job.options);
+  make_room_for(job);
   std::string starter = find_starter(job.how);
   job.starter_name = starter.substr(starter.rfind('/') + 1);
   line.add({starter}, "the program is built for " + std::string(name_of(job.how)));
-  job.one_host = one_host(job.options);
   make_scratch(job);
   if (!job.one_host)
     if (std::string where = job.remote.open(*job.book.id, job.options.ranks); !where.empty())
@@ -330,14 +337,18 @@ void start_mpi(job_state& job, relays& lines) {
          (ucx.empty() ? "" : "    with " + ucx + " set: ranks of one host need no network\n"))
             .c_str());
 
+  int output = job.output.start();
   job.starter = fork();
   if (job.starter == 0) {
     become_child(job.launcher);
+    dup2(output, 1);
     if (!job.one_host && !job.scratch.empty() && job.how != transport::mpich)
       setenv("TMPDIR", job.scratch.c_str(), 1);  // for mpirun; supervisors set it back
     // Open MPI's shmem_init crashes now and then where ranks have different addresses (seen
     // in 4.1.6)
     if (job.how == transport::shmem) fix_addresses();
+    if (job.how == transport::mpich && !job.scratch.empty())
+      setenv("FARSIDE_GUARD_LIST", guard_list(job.scratch).c_str(), 1);
     if (job.one_host && has_loopback())
       preload_guard(spawns_servers() ? guarded::servers : guarded::starter);
     signal(SIGQUIT, SIG_IGN);  // Ctrl-\ asks us what the ranks wait for; mpirun shall survive it
@@ -346,6 +357,7 @@ void start_mpi(job_state& job, relays& lines) {
                  std::strerror(errno));
     _exit(not_executable);
   }
+  job.output.close_input();
   if (job.starter < 0)
     throw error(failure, "cannot start " + starter + ": " + std::strerror(errno));
 }

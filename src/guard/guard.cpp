@@ -1,24 +1,28 @@
 // farside_guard.so: keeps what an MPI opens to the user who started the job, and to this machine.
 //
-// The MPIs have no setting for two things. mpirun listens on all addresses of the machine, where
-// any stranger's connection ends or hangs the job; and shared memory of System V gets the mode
-// 0660, so that all users of one's group may write it. `farside run` preloads this library into
-// mpirun and into the ranks. It replaces
+// The MPIs have no setting for some things. mpirun listens on all addresses of the machine, where
+// any stranger's connection ends or hangs the job. Shared memory of System V gets the mode 0660, so
+// that all users of one's group may write it. `farside run` preloads this library into mpirun and
+// into the ranks. It replaces
 //
 //   bind     to no address in particular: of the loopback interface, in jobs on one host
 //   shmget   of an MPI, with a mode for the group or for others: for the user alone
+//   mkstemp  of MPICH, for memory that ranks share: writes the name down, for the launcher to
+//            remove the file if a rank is killed before MPICH does
 //
-// It removes itself from LD_PRELOAD as soon as it is loaded. What the process starts does not
-// inherit it.
+// In mpirun it removes itself from LD_PRELOAD as soon as it is loaded. In a rank it stays there
+// until the program makes its far::runtime, so that it passes through shells and debuggers.
 //
-// FARSIDE_GUARD says how much of this is wanted: "starter", in mpirun of a job on one host, every
-// bind; "server", the same, and processes that mpirun starts inherit the library; "rank", in a rank
-// of such a job, binds that an MPI calls, while those of the program stay what they are; otherwise
-// no bind.
+// FARSIDE_GUARD_LIST is the file for those names. FARSIDE_GUARD says how much is wanted: "starter",
+// in mpirun of a job on one host, every bind; "server", the same, and processes that mpirun starts
+// inherit the library; "rank", in a rank of such a job, binds that an MPI calls, while those of the
+// program stay what they are; otherwise no bind.
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/random.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -61,10 +65,10 @@ void leave_environment() {
 [[gnu::constructor]] void arrive() {
   const char* value = std::getenv(variable);
   if (!value) value = "";
-  bool inherited = std::strcmp(value, "server") == 0;
-  if (inherited || std::strcmp(value, "starter") == 0) wanted = extent::all_binds;
+  bool starter = std::strcmp(value, "starter") == 0;
+  if (starter || std::strcmp(value, "server") == 0) wanted = extent::all_binds;
   if (std::strcmp(value, "rank") == 0) wanted = extent::binds_of_mpi;
-  if (!inherited) leave_environment();
+  if (starter) leave_environment();
 }
 
 /// Whether the code at this address belongs to Open MPI, MPICH, or what they communicate by.
@@ -83,9 +87,49 @@ int bind_to(int socket, const void* address, socklen_t size) {
   return static_cast<int>(syscall(SYS_bind, socket, address, size));
 }
 
+/// One line to the file FARSIDE_GUARD_LIST. By one write, so that lines of several ranks do not
+/// mix. If that fails the file is not removed when this process is killed.
+void write_down(const char* what, const char* path) {
+  const char* list = std::getenv("FARSIDE_GUARD_LIST");
+  int file = list ? open(list, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+  if (file < 0) return;
+  char line[512] = "";
+  std::strncat(line, what, 16);
+  std::strncat(line, path, sizeof line - 32);
+  std::strcat(line, "\n");
+  ssize_t written = write(file, line, std::strlen(line));
+  static_cast<void>(written);
+  close(file);
+}
+
 }  // namespace
 
 extern "C" {
+
+/// The name is written down before the file is made. A process may be killed at any moment.
+int mkstemp(char* pattern) {
+  std::size_t length = std::strlen(pattern);
+  if (length < 6 || !std::strstr(pattern, "/mpich_shar_tmp") ||
+      !is_of_mpi(__builtin_return_address(0))) {
+    auto real = reinterpret_cast<int (*)(char*)>(dlsym(RTLD_NEXT, "mkstemp"));
+    return real(pattern);
+  }
+  constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    unsigned char random[6];
+    if (getrandom(random, sizeof random, 0) != sizeof random) return -1;
+    for (std::size_t i = 0; i < sizeof random; ++i)
+      pattern[length - sizeof random + i] = letters[random[i] % (sizeof letters - 1)];
+    write_down("made ", pattern);
+    int file = open(pattern, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (file >= 0) return file;
+    int reason = errno;
+    write_down("not ", pattern);  // it is somebody else's
+    errno = reason;
+    if (reason != EEXIST) return -1;
+  }
+  return -1;
+}
 
 int bind(int socket, const sockaddr* address, socklen_t size) noexcept {
   bool ours = wanted == extent::all_binds ||
