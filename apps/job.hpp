@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "farside/detail/board.hpp"
+#include "memory_events.hpp"
 #include "options.hpp"
+#include "output.hpp"
 #include "program.hpp"
 #include "reach.hpp"
 
@@ -23,6 +25,7 @@ struct record {
   std::atomic<std::uint32_t> pid;        ///< of the rank's process, known before its runtime starts
   std::atomic<std::uint32_t> told;       ///< 1: it was told to end, so its end is nobody's fault
   std::atomic<std::uint64_t> reaped_at;  ///< monotonic_ns(): the first to die is the cause
+  std::atomic<std::uint32_t> orphan_of;  ///< the supervisor's parent, once that has ended before it
   std::atomic<std::uint32_t> lost;  ///< 1: on another host, and how it ended will never be known
 };
 
@@ -61,9 +64,13 @@ struct job_state {
   std::vector<pid_t> ranks;  ///< smp: process of each slot, 0 once reaped
   pid_t starter = 0;         ///< mpirun; 0 if there is none or it has ended
   std::string starter_name;
-  bool one_host = true;   ///< all ranks are here
-  reception remote;       ///< the ranks that are not
-  int out[2] = {-1, -1};  ///< mpirun with --prefix: supervisors write whole lines here
+  output_process output;        ///< what mpirun prints goes through it
+  bool starter_killed = false;  ///< by a signal
+  memory_events memory;         ///< what the kernel has killed for lack of memory
+  std::string trouble;          ///< which process between us and the ranks is to blame, and why
+  bool one_host = true;         ///< all ranks are here
+  reception remote;             ///< the ranks that are not
+  int out[2] = {-1, -1};        ///< mpirun with --prefix: supervisors write whole lines here
   int err[2] = {-1, -1};
   std::string scratch;  ///< folder for what an MPI would leave in /dev/shm, on every host
 

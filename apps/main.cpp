@@ -1,9 +1,12 @@
 // The program `farside`: finds the sub-command and prints its errors.
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <string>
 
+#include "job.hpp"
 #include "run.hpp"
 #include "support.hpp"
 
@@ -72,8 +75,13 @@ int main(int argc, char** argv) {
   auto command = commands.find(name);
   if (command == commands.end()) return unknown(name);
   std::string shown = name == "__rank" ? "run" : name;
+  far::app::open_standard_streams();
   try {
-    return command->second({words.begin() + 1, words.end()});
+    int status = command->second({words.begin() + 1, words.end()});
+    if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+    std::fprintf(stderr, "farside %s: cannot write to standard output: %s\n", shown.c_str(),
+                 std::strerror(errno));
+    return status == far::app::success ? far::app::failure : status;
   } catch (const far::app::error& refused) {
     std::fprintf(stderr, "farside %s: %s\n", shown.c_str(), refused.what());
     return refused.status;

@@ -7,9 +7,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace far::app {
+
+std::string cannot_write(int reason) {
+  if (reason == EPIPE) return "nobody reads the output of the ranks any more";
+  std::string why = std::strerror(reason);
+  if (reason == EBADF) why += ", as it was closed when farside was started";
+  return "cannot write the output of the ranks to standard output: " + why + "; some of it is lost";
+}
 
 bool write_all(int fd, const char* data, std::size_t size) {
   while (size > 0) {
@@ -71,11 +79,19 @@ void relay::emit(std::size_t end) {
   pending_.erase(0, end);
   if (shared_) flock(to_, LOCK_EX);
   bool read = write_all(to_, lines.data(), lines.size());
+  int reason = errno;
   if (shared_) flock(to_, LOCK_UN);
+  if (!read && !shared_ && to_ == 1) trouble_ = reason;
   if (!read) {  // the rank shall get the SIGPIPE that it would have got without us
     close(from_);
     from_ = -1;
   }
+}
+
+int relays::trouble() const {
+  auto lost =
+      std::find_if(all_.begin(), all_.end(), [](const relay& r) { return r.trouble() != 0; });
+  return lost == all_.end() ? 0 : lost->trouble();
 }
 
 void relays::add_to(std::vector<pollfd>& set) const {

@@ -8,6 +8,9 @@
 
 namespace far::app {
 
+/// What to say when output could not be written, for this reason.
+std::string cannot_write(int reason);
+
 /// Writes all of it; false if nobody reads any more.
 bool write_all(int fd, const char* data, std::size_t size);
 
@@ -25,6 +28,8 @@ class relay {
   void move();
   /// Passes on what is left and closes.
   void finish();
+  /// Why our own output could not be written: an errno; 0 if it could.
+  int trouble() const { return trouble_; }
 
  private:
   void emit(std::size_t end);
@@ -32,6 +37,7 @@ class relay {
   int from_, to_;
   std::string prefix_, pending_;
   bool shared_;
+  int trouble_ = 0;
 };
 
 class relays {
@@ -42,6 +48,7 @@ class relays {
   void move();
   /// Takes what is still in the pipes; does not wait for writers that live on.
   void finish();
+  int trouble() const;
 
  private:
   std::vector<relay> all_;

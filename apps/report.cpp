@@ -1,11 +1,17 @@
 #include "report.hpp"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <map>
+
+#include "machinery.hpp"
+#include "memory_events.hpp"
+#include "relay.hpp"
 
 namespace far::app {
 
@@ -24,10 +30,13 @@ int cause::status() const {
       return signal_base + detail;
     case kind::timeout:
       return timed_out;
+    case kind::output:
+      return detail == EPIPE ? signal_base + SIGPIPE : failure;
     case kind::vanished:
     case kind::absent:
     case kind::lost:
     case kind::refused:
+    case kind::machinery:
       return failure;
     default:
       return detail == 0 ? failure : detail;
@@ -146,6 +155,12 @@ static std::string dead_server(int status) {
          signal_name(status - signal_base);
 }
 
+/// Nobody says who has sent a signal, but the kernel counts whom it kills when memory runs out.
+static std::string who_kills(const job_state& job, std::size_t i) {
+  std::string evidence = job.remote.knows(i) ? "" : job.memory.since_begin();
+  return evidence.empty() ? "by somebody, or by the kernel if memory ran out" : evidence;
+}
+
 std::string announce(const job_state& job, const cause& why, const std::string& consequence) {
   if (why.what == cause::kind::refused) return words_of((*job.book.board)[why.slot]) + "\n";
   std::string text = why.what == cause::kind::timeout ? "" : describe(job, why);
@@ -158,7 +173,8 @@ std::string describe(const job_state& job, const cause& why) {
   std::string rank = name_of_rank(job, why.slot);
   switch (why.what) {
     case kind::killed:
-      return rank + " was killed by signal " + signal_name(why.detail);
+      return rank + " was killed by signal " + signal_name(why.detail) +
+             (why.detail == SIGKILL ? ", " + who_kills(job, why.slot) : "");
     case kind::exited:
     case kind::late:
       return rank + " exited with status " + std::to_string(why.detail);
@@ -176,7 +192,14 @@ std::string describe(const job_state& job, const cause& why) {
       return "the job was not done after " + human_time(job.options.timeout) + " (--timeout)";
     case kind::interrupted:
       return "received signal " + signal_name(why.detail);
+    case kind::machinery:
+      return job.trouble;
+    case kind::output:
+      return why.detail < 0 ? "the process that passes the output of the ranks on was killed"
+                            : cannot_write(why.detail);
     case kind::starter:
+      if (job.starter_killed)
+        return job.starter_name + " was killed by signal " + signal_name(why.detail - signal_base);
       return job.starter_name + " ended with status " + std::to_string(why.detail) +
              early_leaver(job) + dead_server(why.detail) +
              (job.options.verbose || !job.one_host || job.how == transport::mpich
@@ -201,6 +224,13 @@ const char* state_name(rank_state state, bool reaped) {
       return reaped ? "ended" : "failed";
   }
   return "?";
+}
+
+/// By SIGSTOP, or by a debugger. Of ranks on other hosts it is not known.
+bool is_stopped(const job_state& job, std::size_t i) {
+  std::uint32_t pid = job.remote.knows(i) ? 0 : pid_in(job, i);
+  char state = pid ? process_state(static_cast<pid_t>(pid)) : '\0';
+  return state == 'T' || state == 't';
 }
 
 /// Says so when ranks have not entered the same number of collectives: the usual hang.
@@ -241,7 +271,8 @@ std::string waiting_report(const job_state& job, double age) {
     bool waits = running && known && !reaped && what != far::job::waiting::nothing;
     lines.row(
         {std::to_string(rank_in(job, i)), std::to_string(pid_in(job, i)),
-         state_name(rank.state, reaped), running && !reaped ? (known ? name_of(what) : "?") : "-",
+         is_stopped(job, i) ? "stopped" : state_name(rank.state, reaped),
+         running && !reaped ? (known ? name_of(what) : "?") : "-",
          waits && on != far::job::no_rank ? std::to_string(on) : "-",
          waits && since && since < now ? human_time(1e-9 * static_cast<double>(now - since)) : "-",
          rank.state == rank_state::unborn ? "-" : std::to_string(rank.collectives)});

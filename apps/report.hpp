@@ -22,6 +22,8 @@ struct cause {
     timeout,
     interrupted,  ///< SIGINT or SIGTERM to the launcher
     starter,      ///< mpirun ended by itself
+    machinery,    ///< another process between us and the ranks was killed or does not work
+    output,       ///< what the ranks have printed could not be written
   };
   kind what;
   std::size_t slot = 0;

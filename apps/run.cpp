@@ -13,6 +13,7 @@
 
 #include "job.hpp"
 #include "option_reader.hpp"
+#include "privacy.hpp"
 #include "relay.hpp"
 #include "sim.hpp"
 #include "watch.hpp"
@@ -88,6 +89,7 @@ struct clean_up {
     for (int fd : {job.board_fd, job.segments_fd, job.out[1], job.err[1]})
       if (fd >= 0) close(fd);
     std::error_code ignored;
+    if (!job.scratch.empty()) remove_listed_files(job.scratch);
     if (!job.scratch.empty()) std::filesystem::remove_all(job.scratch, ignored);
   }
 };
@@ -127,7 +129,7 @@ void set_up_environment(const variables& environment) {
   for (const char* name :
        {far::job::board_variable, far::job::slot_variable, far::job::segments_variable,
         far::job::rank_variable, far::job::nprocs_variable, far::job::threads_variable,
-        far::job::carrier_variable, reach::variable})
+        far::job::carrier_variable, reach::variable, "FARSIDE_GUARD", "FARSIDE_GUARD_LIST"})
     unsetenv(name);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
 }
@@ -159,7 +161,6 @@ int run_job(run_options options) {
                                         : transport_named(job.options.backend, job.program);
   if (job.how == transport::any) job.how = transport::smp;
   check(job);
-  open_standard_streams();
   set_up_environment(job.options.environment);
   if (takes_any(job.program)) set_carrier(job.how);
   if (job.how == transport::sim) return run_simulated(job.options, job.program);

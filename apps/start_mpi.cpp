@@ -14,7 +14,9 @@
 #include <filesystem>
 
 #include "job.hpp"
+#include "limits.hpp"
 #include "machine.hpp"
+#include "privacy.hpp"
 #include "relay.hpp"
 
 namespace far::app {
@@ -53,7 +55,11 @@ std::string find_starter(transport how) {
   for (const std::string& name : mpi.candidates) {
     std::string path = find_in_path(name);
     if (path.empty()) continue;
-    std::string version = mpi.signs[0].empty() ? "" : capture({path, "--version"}).text;
+    captured asked = mpi.signs[0].empty() ? captured{} : capture({path, "--version"}, 30);
+    if (!mpi.signs[0].empty() && !asked.ended)
+      throw error(failure, path + " --version could not be started, or did not end within 30 s: " +
+                               "the machine is very busy, or at a limit on processes (ulimit -u)");
+    const std::string& version = asked.text;
     for (const std::string& sign : mpi.signs)
       if (version.find(sign) != std::string::npos) return path;
     others += (others.empty() ? "" : ", ") + path;
@@ -108,6 +114,7 @@ void start_janitor(const job_state& job) {
     char none;
     while (read(0, &none, 1) < 0) continue;
     std::error_code ignored;
+    remove_listed_files(job.scratch);
     for (int round = 0; round < 20 && std::filesystem::exists(job.scratch, ignored); ++round) {
       std::filesystem::remove_all(job.scratch, ignored);
       usleep(100'000);  // ranks that are dying may still add to it
@@ -156,6 +163,27 @@ std::string why_so_many(const job_state& job) {
   return "as asked, and " + counted(job.servers, "progress rank") + " (FARSIDE_MPI=progress_rank)";
 }
 
+bool spawns_servers() {
+  const char* strategy = getenv("FARSIDE_MPI");
+  return strategy && std::strcmp(strategy, "spawned") == 0;
+}
+
+/// Nothing of a job on one host listens where others could connect: a stray connection would hang
+/// it.
+void keep_openmpi_here(const run_options& options, command_line& line) {
+  if (!has_loopback()) return;
+  if (!getenv("OMPI_MCA_oob_tcp_if_include") && !mentions(options.mpirun, "oob_tcp"))
+    line.add({"--mca", "oob_tcp_if_include", "lo"}, "mpirun can be reached from this host only");
+  if (getenv("OMPI_MCA_btl") || mentions(options.mpirun, "btl")) return;
+  if (!spawns_servers()) {
+    line.add({"--mca", "btl", "self,vader"}, "ranks of one host need no TCP, and do not listen");
+    return;
+  }
+  // Shared memory (vader) is for processes that mpirun has started at one time.
+  line.add({"--mca", "btl", "self,vader,tcp"}, "servers of FARSIDE_MPI=spawned need TCP");
+  line.add({"--mca", "btl_tcp_if_include", "lo"}, "on this host only");
+}
+
 void add_openmpi(const job_state& job, command_line& line, arguments exported) {
   const run_options& options = job.options;
   line.add({"-n", std::to_string(options.ranks)}, why_so_many(job));
@@ -181,6 +209,7 @@ void add_openmpi(const job_state& job, command_line& line, arguments exported) {
       !mentions(options.mpirun, "patcher"))
     line.add({"--mca", "memory", "^patcher"},
              "shmem_finalize crashes with memory/patcher (seen in 4.1.4)");
+  if (job.one_host) keep_openmpi_here(options, line);
   line.add({"--mca", "btl_base_warn_component_unused", "0"},
            "no warning where there is no fast network");
   if (!job.scratch.empty()) {
@@ -200,6 +229,8 @@ void add_mpich(const job_state& job, command_line& line) {
     line.add({"-hosts", list_of(job.options.hosts)}, "--hosts, and how many ranks go to each");
   if (!job.options.agent.empty())
     line.add({"-launcher", "ssh", "-launcher-exec", job.options.agent}, "--agent");
+  if (job.one_host && has_loopback() && !mentions(job.options.mpirun, "iface"))
+    line.add({"-iface", "lo"}, "mpiexec can be reached from this host only");
   if (job.options.bind != binding::unsaid)
     line.add({"-bind-to", job.options.bind == binding::core ? "core" : "none"}, "--bind");
   if (!job.scratch.empty() && !getenv("UCX_POSIX_DIR"))
@@ -228,6 +259,7 @@ void add_supervisor(job_state& job, relays& lines, command_line& line) {
                      "--launcher", std::to_string(job.launcher),
                      "--ranks",    std::to_string(job.options.ranks)};
   if (job.leave_together()) words.push_back("--together");
+  if (job.one_host) words.push_back("--one-host");
   if (const char* folder = getenv("TMPDIR"); folder && !job.one_host)
     words.insert(words.end(), {"--tmpdir", folder});
   if (!job.one_host && !job.scratch.empty()) words.insert(words.end(), {"--scratch", job.scratch});
@@ -278,10 +310,11 @@ std::uint32_t add_servers(run_options& options) {
 
 void start_mpi(job_state& job, relays& lines) {
   command_line line;
+  job.one_host = one_host(job.options);
+  make_room_for(job);
   std::string starter = find_starter(job.how);
   job.starter_name = starter.substr(starter.rfind('/') + 1);
   line.add({starter}, "the program is built for " + std::string(name_of(job.how)));
-  job.one_host = one_host(job.options);
   make_scratch(job);
   if (!job.one_host)
     if (std::string where = job.remote.open(*job.book.id, job.options.ranks); !where.empty())
@@ -294,26 +327,37 @@ void start_mpi(job_state& job, relays& lines) {
     add_openmpi(job, line, exported);
   else
     add_mpich(job, line);
+  std::string ucx = job.one_host ? keep_ucx_off_networks() : "";
   for (const std::string& word : job.options.mpirun) line.add({word}, "--mpirun-arg");
   add_supervisor(job, lines, line);
   if (job.options.verbose)
-    std::fprintf(stderr, "farside run: %s\n%s", quoted(line.words()).c_str(),
-                 line.explained().c_str());
+    std::fprintf(
+        stderr, "farside run: %s\n%s", quoted(line.words()).c_str(),
+        (line.explained() +
+         (ucx.empty() ? "" : "    with " + ucx + " set: ranks of one host need no network\n"))
+            .c_str());
 
+  int output = job.output.start();
   job.starter = fork();
   if (job.starter == 0) {
     become_child(job.launcher);
+    dup2(output, 1);
     if (!job.one_host && !job.scratch.empty() && job.how != transport::mpich)
       setenv("TMPDIR", job.scratch.c_str(), 1);  // for mpirun; supervisors set it back
     // Open MPI's shmem_init crashes now and then where ranks have different addresses (seen
     // in 4.1.6)
     if (job.how == transport::shmem) fix_addresses();
+    if (job.how == transport::mpich && !job.scratch.empty())
+      setenv("FARSIDE_GUARD_LIST", guard_list(job.scratch).c_str(), 1);
+    if (job.one_host && has_loopback())
+      preload_guard(spawns_servers() ? guarded::servers : guarded::starter);
     signal(SIGQUIT, SIG_IGN);  // Ctrl-\ asks us what the ranks wait for; mpirun shall survive it
     execute(starter, line.words());
     std::fprintf(stderr, "farside run: cannot start %s: %s\n", starter.c_str(),
                  std::strerror(errno));
     _exit(not_executable);
   }
+  job.output.close_input();
   if (job.starter < 0)
     throw error(failure, "cannot start " + starter + ": " + std::strerror(errno));
 }

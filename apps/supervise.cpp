@@ -25,7 +25,9 @@
 #include <filesystem>
 
 #include "job.hpp"
+#include "privacy.hpp"
 #include "relay.hpp"
+#include "report.hpp"
 #include "run.hpp"
 #include "support.hpp"
 
@@ -40,6 +42,7 @@ struct supervisor_options {
   pid_t launcher = 0;
   std::uint32_t ranks = 0;
   bool together = false;  ///< see job_state::leave_together
+  bool one_host = false;  ///< all ranks are on the launcher's
   std::string tmpdir, scratch, out, err;
   arguments command;
 };
@@ -53,6 +56,7 @@ supervisor_options parse(const arguments& words) {
     if (words[i] == "--launcher") result.launcher = static_cast<pid_t>(std::atoi(next().c_str()));
     if (words[i] == "--ranks") result.ranks = static_cast<std::uint32_t>(std::atoi(next().c_str()));
     if (words[i] == "--together") result.together = true;
+    if (words[i] == "--one-host") result.one_host = true;
     if (words[i] == "--tmpdir") result.tmpdir = next();
     if (words[i] == "--scratch") result.scratch = next();
     if (words[i] == "--prefix") result.out = next(), result.err = next();
@@ -97,8 +101,10 @@ class shared_folder {
 
   void leave() {
     std::error_code ignored;
-    if (!path_.empty() && flock(lock_, LOCK_EX | LOCK_NB) == 0)
+    if (!path_.empty() && flock(lock_, LOCK_EX | LOCK_NB) == 0) {
+      remove_listed_files(path_);
       std::filesystem::remove_all(path_, ignored);
+    }
     path_.clear();
   }
 
@@ -120,6 +126,7 @@ class supervisor {
   void add_relay(const std::string& path, int fallback, int source);
   void wait_for_news();
   void take_signals();
+  void take_as_blow(const signalfd_siginfo& info);
   void take_orders();
   void end_rank(int signal);
   void report() { orphaned_ |= !launcher_line_.report(book_, slot_); }
@@ -138,8 +145,10 @@ class supervisor {
   relays lines_;
   pid_t child_ = 0;
   int signals_ = -1, launcher_ = -1, parent_ = -1;
+  std::uint32_t parent_pid_ = 0;  ///< mpirun, or its daemon
   int status_ = 0;
   bool told_ = false;           ///< somebody wants us to end
+  bool struck_ = false;         ///< and it is none of ours: a signal was sent to this process
   bool launcher_ends_ = false;  ///< and it is the launcher, who will end mpirun too
   bool orphaned_ = false;       ///< launcher or mpirun is gone
   bool dismissed_ = false;      ///< the launcher says that all ranks have ended
@@ -157,6 +166,7 @@ supervisor::supervisor(supervisor_options options)
   sigprocmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  parent_pid_ = static_cast<std::uint32_t>(getppid());
   parent_ = watch_process(getppid());
   find_board();
 }
@@ -207,6 +217,7 @@ void supervisor::become_rank(int out, int err, pid_t parent) {
   }
   if (out != 1) dup2(out, 1);
   if (err != 2) dup2(err, 2);
+  preload_guard(options_.one_host ? guarded::rank_of_one_host : guarded::rank_of_many);
   execute(options_.command[0], options_.command);
   std::string text = "cannot start " + options_.command[0] + ": " + std::strerror(errno);
   if (book_.board)
@@ -225,8 +236,16 @@ void supervisor::start() {
   pid_t self = getpid();
   child_ = fork();
   if (child_ == 0) become_rank(out[1], err[1], self);
-  if (child_ < 0)
-    throw error(failure, std::string("cannot start a process: ") + std::strerror(errno));
+  if (child_ < 0) {
+    std::string why = std::string("its supervisor cannot start a process: ") +
+                      std::strerror(errno) +
+                      "; raise the limit on processes (ulimit -u), or start fewer ranks";
+    if (!book_.board) throw error(failure, why);
+    (*book_.board)[slot_].say(why.c_str());
+    child_ = 0;
+    status_ = failure << 8;  // as if there had been a process, and it had exited so
+    return;
+  }
   if (book_.board) book_.records[slot_].pid = static_cast<std::uint32_t>(child_);
   if (!piped) return;
   close(out[1]);
@@ -238,7 +257,7 @@ void supervisor::start() {
 int supervisor::supervise() {
   start();
   report();  // at once: a host that is lost soon is told of with the rank's process
-  while (!try_reap()) {
+  while (child_ != 0 && !try_reap()) {
     wait_for_news();
     take_signals();
     take_orders();
@@ -246,7 +265,7 @@ int supervisor::supervise() {
   }
   lines_.finish();
   if (book_.board) {
-    if (told_) book_.records[slot_].told = 1;
+    if ((told_ && !struck_) || orphaned_) book_.records[slot_].told = 1;
     book_.reaped(slot_, status_);
     report();
   }
@@ -268,6 +287,8 @@ void supervisor::wait_for_news() {
   if (launcher_line_.open()) set.push_back({launcher_line_.descriptor(), POLLIN, 0});
   poll(set.data(), set.size(), !child_ || told_ ? 20 : launcher_line_.open() ? 200 : 1000);
   for (std::size_t i = 1; i < processes; ++i) orphaned_ |= set[i].revents != 0;
+  if (set[processes - 1].fd == parent_ && set[processes - 1].revents != 0 && near_)
+    book_.records[slot_].orphan_of = parent_pid_;
   lines_.move();
 }
 
@@ -278,10 +299,25 @@ void supervisor::take_signals() {
     if (signal == SIGCHLD) continue;
     if (near_ && signal == SIGTERM && info.ssi_pid == static_cast<std::uint32_t>(options_.launcher))
       launcher_ends_ = true;
+    take_as_blow(info);
     // Where the launcher does not end mpirun's daemon, that is what this is: mpirun's end.
     if (!near_ && !child_ && signal != SIGQUIT) orphaned_ = true;
     end_rank(signal);
   }
+}
+
+/// A signal that neither the launcher nor mpirun has sent, nor a terminal: it ends the rank, and
+/// the job.
+void supervisor::take_as_blow(const signalfd_siginfo& info) {
+  int signal = static_cast<int>(info.ssi_signo);
+  bool ends = signal != SIGQUIT && signal != SIGUSR1 && signal != SIGUSR2;
+  bool stranger = info.ssi_code == SI_USER && info.ssi_pid != 0 && info.ssi_pid != parent_pid_ &&
+                  info.ssi_pid != static_cast<std::uint32_t>(options_.launcher);
+  if (!near_ || !book_.board || !child_ || !ends || !stranger || told_) return;
+  struck_ = true;
+  (*book_.board)[slot_].say(("its supervisor (pid " + std::to_string(getpid()) +
+                             ") received signal " + signal_name(signal))
+                                .c_str());
 }
 
 /// What the launcher does by signals on its own host.
@@ -322,7 +358,7 @@ bool supervisor::try_reap() {
 bool supervisor::shall_linger() const {
   if (!book_.board || orphaned_) return false;
   if (launcher_ends_) return true;  // mpirun shall not learn of deaths one by one
-  if (told_) return false;
+  if (told_ && !struck_) return false;
   if (options_.together && !dismissed_ && !(near_ && book_.all_reaped())) return true;
   auto state = (*book_.board)[slot_].state.load();
   if (WIFSIGNALED(status_)) return true;

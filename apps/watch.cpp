@@ -81,13 +81,6 @@ void signal_threads(pid_t process, int signal) {
   }
 }
 
-/// Supervisors are not our children: their number may belong to someone else by now.
-bool is_supervisor(pid_t pid) {
-  std::error_code failed;
-  auto theirs = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", failed);
-  return !failed && theirs == self_path();
-}
-
 }  // namespace
 
 watcher::watcher(job_state& job) : job_(job), started_(monotonic_ns()) {
@@ -151,8 +144,11 @@ void watcher::take_signals() {
 void watcher::reap() {
   int status = 0;
   for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (job_.output.ended(pid, status)) continue;
     if (pid == job_.starter) {
       job_.starter = 0;
+      job_.starter_killed = WIFSIGNALED(status);
+      job_.output.finish();
       starter_ended_ = monotonic_ns();
       starter_status_ = WIFSIGNALED(status) ? signal_base + WTERMSIG(status) : WEXITSTATUS(status);
     }
@@ -169,7 +165,7 @@ void watcher::look_for_cause() {
     if (again) cause_ = again;
     return;
   }
-  if (phase_ != phase::watching) return;
+  if (phase_ != phase::watching || look_at_machinery(false)) return;
   std::optional<cause> first;
   std::uint64_t first_time = ~std::uint64_t{0};
   for (std::size_t i = 0; i < job_.options.ranks; ++i) {
@@ -183,12 +179,25 @@ void watcher::look_for_cause() {
       time = ~std::uint64_t{0} - 1;
     if (time < first_time) first = why, first_time = time;
   }
-  if (!first) return;
+  if (!first || (first->ends_the_job() && look_at_machinery(true))) return;
   if (bereaved(job_, first->slot)) {  // whom it lost will show up in a moment
     if (bereaved_since_ == 0) bereaved_since_ = monotonic_ns();
     if (monotonic_ns() - bereaved_since_ < second) return;
   }
   blame(*first);
+}
+
+/// Ranks that die when a process above them is killed are not to blame. If mpirun itself was, that
+/// is what counts.
+bool watcher::look_at_machinery(bool thoroughly) {
+  if (cause_ && cause_->ends_the_job()) return false;
+  if (job_.starter_killed) return false;
+  auto why = machinery_.look(job_, thoroughly);
+  if (!why) return false;
+  job_.trouble = *why;
+  cause_ = cause{cause::kind::machinery, 0, 0};
+  begin_ending();
+  return true;
 }
 
 void watcher::blame(const cause& why) {
@@ -201,6 +210,10 @@ void watcher::blame(const cause& why) {
 
 void watcher::advance() {
   std::uint64_t now = monotonic_ns();
+  if (phase_ == phase::watching && job_.output.trouble() == EPIPE) {
+    cause_ = cause{cause::kind::output, 0, EPIPE};
+    begin_ending();
+  }
   // Where all ranks ended well MPICH may still complain, of who left without MPI_Finalize.
   if (phase_ == phase::watching && starter_status_ && *starter_status_ != 0 && !cause_ &&
       !settling() && !dismissed_) {
@@ -260,7 +273,8 @@ void watcher::begin_ending() {
   using kind = cause::kind;
   std::size_t others = living();
   bool names_a_rank = cause_->what != kind::interrupted && cause_->what != kind::timeout &&
-                      cause_->what != kind::starter;
+                      cause_->what != kind::starter && cause_->what != kind::machinery &&
+                      cause_->what != kind::output;
   bool itself_lives = names_a_rank && (job_.options.threads || rank_lives(cause_->slot));
   if (itself_lives && others > 0) --others;
   std::string end = "ending the" + std::string(names_a_rank ? " other " : " ") +
@@ -307,6 +321,11 @@ void watcher::dismiss() {
 
 /// mpirun has ended, and what ranks on other hosts had to say may still be under way.
 bool watcher::settling() const {
+  if (phase_ != phase::watching || job_.starter != 0) return false;
+  // Supervisors of MPICH on one host are about to say that its daemon has ended before it.
+  if (job_.how == transport::mpich && job_.one_host && starter_status_.value_or(0) != 0 &&
+      !job_.starter_killed && !cause_ && living() > 0)
+    return monotonic_ns() - starter_ended_ < second;
   if (job_.one_host || dismissed_ || job_.starter != 0 || phase_ != phase::watching) return false;
   bool open_question = starter_status_.value_or(0) != 0 ? !cause_ : living() > 0;
   return open_question && monotonic_ns() - starter_ended_ < second;
@@ -314,6 +333,10 @@ bool watcher::settling() const {
 
 bool watcher::over() const {
   if (settling()) return false;
+  // Whoever reads our output may take their time; not if the job has failed.
+  if (job_.output.runs() &&
+      (phase_ != phase::ending || monotonic_ns() - phase_began_ < 3 * second) && job_.starter == 0)
+    return false;
   if (job_.supervised())
     return job_.starter == 0 && (phase_ == phase::watching || phase_ == phase::ending);
   bool none = std::all_of(job_.ranks.begin(), job_.ranks.end(), [](pid_t pid) { return pid == 0; });
@@ -328,6 +351,11 @@ int watcher::conclude(relays& lines) {
   // mpirun's 0 is not enough: every supervisor must have seen its rank end.
   for (std::size_t i = 0; !cause_ && job_.supervised() && i < job_.options.ranks; ++i)
     if (rank_lives(i)) cause_ = cause{cause::kind::starter, i, starter_status_.value_or(failure)};
+  int lost = job_.output.trouble() != 0 ? job_.output.trouble() : lines.trouble();
+  if (!cause_ && lost != 0) {
+    said |= job_.output.trouble() > 0 && lost != EPIPE;  // when it happened
+    cause_ = cause{cause::kind::output, 0, lost};
+  }
   if (!cause_) return success;
   if (!said) std::fputs(announce(job_, *cause_, "").c_str(), stderr);
   return cause_->status();

@@ -10,6 +10,7 @@
 
 #include <optional>
 
+#include "machinery.hpp"
 #include "relay.hpp"
 #include "report.hpp"
 
@@ -33,6 +34,7 @@ class watcher {
   void take_signals();
   void reap();
   void look_for_cause();
+  bool look_at_machinery(bool thoroughly);
   void advance();
 
   void blame(const cause& why);
@@ -56,6 +58,7 @@ class watcher {
   int escalation_ = 0;                ///< how far ending has gone: see keep_ending
   std::uint64_t ranks_gone_ = 0;      ///< how long after the begin of ending no rank was left
   std::optional<cause> cause_;
+  machinery machinery_;
   std::optional<int> starter_status_;
   std::uint64_t starter_ended_ = 0;
   bool dismissed_ = false;  ///< supervisors have been told that all ranks have ended

@@ -5,6 +5,7 @@
 //         odd      the same with something that is no std::exception
 //         exit3 exit0 _exit0 abort segv kill
 //         none     nobody ends
+//         print    all print a line to stdout and end well
 //   WAIT  barrier get future compute
 //   TAG   is for whoever looks for the processes
 #include <farside/farside.hpp>
@@ -62,6 +63,10 @@ void die() {
 void body() {
   far::barrier();
   if (far::rank() == 0) std::fprintf(stderr, "all are there\n");
+  if (how == "print") {
+    std::printf("a line of rank %u\n", far::rank());
+    return;
+  }
   if (how != "none" && far::rank() == who)
     die();
   else if (how == "none" && far::rank() == who)

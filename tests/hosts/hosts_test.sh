@@ -214,7 +214,7 @@ dies() {
 }
 rank2='rank 2 \(pid [0-9]+ on h2\)'
 for flavour in "${flavours[@]}"; do
-  dies "$flavour" kill 137 "$rank2 was killed by signal 9 \(SIGKILL\); ending the other 3 ranks"
+  dies "$flavour" kill 137 "$rank2 was killed by signal 9 \(SIGKILL\), by .*; ending the other 3 ranks"
   dies "$flavour" exit3 3 "$rank2 exited with status 3"
   dies "$flavour" _exit0 1 "$rank2 exited with status 0 before its far::runtime ended"
   dies "$flavour" run 1 "$rank2 failed: the reason of this death"

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -98,6 +99,8 @@ int main(int argc, char** argv) {
   board_rank::wait_for(*own, far::job::waiting::barrier, far::job::no_rank, 7);
 
   if (mode == "kill" && mine) usleep(200'000), note_death(), raise(number);
+  if (mode == "eat" && mine)  // memory, until there is none
+    for (std::size_t bytes = 1 << 20;;) memset(malloc(bytes), 1, bytes);
   if (mode == "exit" && mine) usleep(200'000), note_death(), _exit(number);
   if (mode == "vanish" && mine) usleep(200'000), note_death(), _exit(0);
   if ((mode == "throw" || mode == "throw_hang") && mine) {
@@ -137,7 +140,7 @@ int main(int argc, char** argv) {
     wait_forever();
   }
   if (mode == "hang") say_ready();
-  if (mode == "kill" || mode == "exit" || mode == "vanish" || mode == "throw" ||
+  if (mode == "kill" || mode == "eat" || mode == "exit" || mode == "vanish" || mode == "throw" ||
       mode == "throw_hang" || mode == "deaf" || mode == "family" || mode == "unborn" ||
       mode == "refuse" || mode == "hang")
     wait_forever();

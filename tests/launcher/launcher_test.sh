@@ -147,7 +147,7 @@ endings() {
   run "$farside" run -n 3 "$act" plain; check "$backend: no runtime at all" 0
   run "$farside" run -n 3 "$act" usage 0 2; check "$backend: all exit with 2" 2 "rank [012] \(pid [0-9]+\) exited with status 2"
   run "$farside" run -n 3 "$act" kill 2 9
-  check "$backend: killed" 137 "^farside run: rank 2 \(pid [0-9]+\) was killed by signal 9 \(SIGKILL\); ending the other 2 ranks$"
+  check "$backend: killed" 137 "^farside run: rank 2 \(pid [0-9]+\) was killed by signal 9 \(SIGKILL\), by .*; ending the other 2 ranks$"
   lines_on_stderr "$backend: killed, one line" 1
   faster_than "$backend: killed, soon" 5; nothing_left "$backend: killed, nothing left"
   if [ "$backend" != shmem ]; then # whose library survives it

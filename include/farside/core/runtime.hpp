@@ -5,6 +5,7 @@
 #include <farside/core/environment.hpp>
 #include <farside/detail/last_words.hpp>
 #include <farside/detail/report.hpp>
+#include <farside/detail/standard_streams.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -103,6 +104,7 @@ class runtime {
   explicit runtime(const detail::start_options& start_with) { start(start_with); }
 
   static detail::start_options begin(int* argc, char*** argv, options with) {
+    detail::keep_standard_streams();
     detail::start_options result;
     result.argc = argc;
     result.argv = argv;

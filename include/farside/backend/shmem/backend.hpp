@@ -323,6 +323,7 @@ inline void backend::start(thread_level threads) {
     raise("OpenSHMEM gave thread level ", provided, " where ", level,
           " was asked. This OpenSHMEM cannot serve several threads of a rank: use "
           "far::thread_level::single, or the smp or mpi back end.");
+  make_heap_private();
   on_exit(leave_at_once, nullptr);  // runs before what shmem_init has registered
   rank_ = static_cast<rank_t>(shmem_my_pe());
   nprocs_ = static_cast<rank_t>(shmem_n_pes());

@@ -6,11 +6,13 @@
 #include <farside/backend/concept.hpp>
 #include <farside/core/environment.hpp>
 
+#include <sys/shm.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -67,6 +69,25 @@ inline std::size_t prepare_heap(const start_options& options) {
     setenv(heap_variable, std::to_string(segment + heap_slack).c_str(), 1);
   }
   return segment;
+}
+
+/// OpenSHMEM makes its heap as shared memory of System V that all users of the group may write.
+/// From here on only this user may. (`farside run` sees to it earlier, by its guard; this is for
+/// plain `oshrun`.)
+inline void make_heap_private() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    // address permissions offset device shmid /SYSVkey
+    int id = 0;
+    if (line.find(" /SYSV") == std::string::npos ||
+        std::sscanf(line.c_str(), "%*s %*s %*s %*s %d", &id) != 1)
+      continue;
+    shmid_ds info{};
+    if (shmctl(id, IPC_STAT, &info) != 0 || (info.shm_perm.mode & 077) == 0) continue;
+    info.shm_perm.mode &= 0700;
+    shmctl(id, IPC_SET,
+           &info);  // fails for what another user has made, which is not ours to change
+  }
 }
 
 /// Open MPI finalizes at exit, and that waits for all ranks. A rank that exits early, by
