@@ -201,6 +201,7 @@ void watcher::blame(const cause& why) {
 
 void watcher::advance() {
   std::uint64_t now = monotonic_ns();
+  if (phase_ == phase::watching) slow_start_.look(job_, now - started_);
   // Where all ranks ended well MPICH may still complain, of who left without MPI_Finalize.
   if (phase_ == phase::watching && starter_status_ && *starter_status_ != 0 && !cause_ &&
       !settling() && !dismissed_) {

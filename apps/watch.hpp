@@ -10,6 +10,7 @@
 
 #include <optional>
 
+#include "host_name.hpp"
 #include "relay.hpp"
 #include "report.hpp"
 
@@ -58,6 +59,7 @@ class watcher {
   std::optional<cause> cause_;
   std::optional<int> starter_status_;
   std::uint64_t starter_ended_ = 0;
+  slow_start slow_start_;
   bool dismissed_ = false;  ///< supervisors have been told that all ranks have ended
 };
 
