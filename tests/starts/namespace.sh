@@ -21,6 +21,7 @@ skip() {
 # name server in it that never answers. (A neighbour is made up for it, as an unknown one would be an error at once.)
 begin_machine() {
   mount -t tmpfs tmpfs /run
+  mount -t tmpfs tmpfs /dev/shm # folders there have the number of their launcher, which means nothing outside
   export TMPDIR=/run
   hostname "$1"
   shift
