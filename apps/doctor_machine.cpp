@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "doctor.hpp"
+#include "host_name.hpp"
 #include "machine.hpp"
 #include "support.hpp"
 
@@ -111,6 +112,7 @@ void examine_machine(findings& found) {
   examine_memory(found);
   examine_limits(found);
   examine_pages(found);
+  examine_host_name(found);
 }
 
 bool examine_kernel(findings& found) {

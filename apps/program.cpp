@@ -163,9 +163,11 @@ transport transport_of(const std::string& path) {
   throw error(usage_error, "'" + path + "' cannot be read, so its back end is unknown" + advice);
 }
 
-bool takes_any(const std::string& path) {
-  return transport_in(inspect(path).note) == transport::any;
+std::optional<transport> noted_transport(const std::string& path) {
+  return transport_in(inspect(path).note);
 }
+
+bool takes_any(const std::string& path) { return noted_transport(path) == transport::any; }
 
 std::string carrier_of(transport how) {
   std::string name;

@@ -1,6 +1,7 @@
 // How a program wants to be started: read from the note that farside/backend/select.hpp puts in.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace far::app {
@@ -16,6 +17,9 @@ std::string locate_program(const std::string& name);
 
 /// Reads the note; throws if there is none, saying what kind of file it is instead.
 transport transport_of(const std::string& path);
+
+/// The same without an error; nothing where there is no note, as in a script.
+std::optional<transport> noted_transport(const std::string& path);
 
 /// Whether it is built for any back end, so that it has to be told which.
 bool takes_any(const std::string& path);

@@ -17,6 +17,7 @@
 #include "relay.hpp"
 #include "sim.hpp"
 #include "watch.hpp"
+#include "wrong_start.hpp"
 
 namespace far::app {
 
@@ -159,7 +160,9 @@ int run_job(run_options options) {
   job.program = locate_program(job.options.command[0]);
   job.how = job.options.backend.empty() ? transport_of(job.program)
                                         : transport_named(job.options.backend, job.program);
+  if (!job.options.backend.empty()) refuse_wrong_backend(job.program, job.options.backend, job.how);
   if (job.how == transport::any) job.how = transport::smp;
+  refuse_several_launchers(job.options.ranks);
   check(job);
   set_up_environment(job.options.environment);
   if (takes_any(job.program)) set_carrier(job.how);

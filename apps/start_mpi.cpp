@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "host_name.hpp"
 #include "job.hpp"
 #include "limits.hpp"
 #include "machine.hpp"
@@ -77,6 +78,8 @@ class command_line {
     notes_.row({quoted(words), std::move(why)});
     words_.insert(words_.end(), words.begin(), words.end());
   }
+  /// What is set in the environment.
+  void note(const std::string& setting, std::string why) { notes_.row({setting, std::move(why)}); }
   const arguments& words() const { return words_; }
   std::string explained() const { return notes_.text("    "); }
 
@@ -184,6 +187,13 @@ void keep_openmpi_here(const run_options& options, command_line& line) {
   line.add({"--mca", "btl_tcp_if_include", "lo"}, "on this host only");
 }
 
+std::uint32_t number_in(const char* variable, std::uint32_t otherwise) {
+  const char* value = getenv(variable);
+  auto number = parse_number(value ? value : "");
+  return number ? static_cast<std::uint32_t>(std::min<std::uint64_t>(*number, most_ranks))
+                : otherwise;
+}
+
 void add_openmpi(const job_state& job, command_line& line, arguments exported) {
   const run_options& options = job.options;
   line.add({"-n", std::to_string(options.ranks)}, why_so_many(job));
@@ -231,6 +241,14 @@ void add_mpich(const job_state& job, command_line& line) {
     line.add({"-launcher", "ssh", "-launcher-exec", job.options.agent}, "--agent");
   if (job.one_host && has_loopback() && !mentions(job.options.mpirun, "iface"))
     line.add({"-iface", "lo"}, "mpiexec can be reached from this host only");
+  // mpiexec starts its daemons by srun, which waits for the end of the step that holds the cores:
+  // this one.
+  if (getenv("SLURM_STEP_ID") && job.options.hosts.empty()) {
+    if (number_in("SLURM_JOB_NUM_NODES", 0) == 1)
+      line.add({"-launcher", "fork", "-rmk", "user"}, "in a step of srun, on one node");
+    else
+      setenv("SLURM_OVERLAP", "1", 1);
+  }
   if (job.options.bind != binding::unsaid)
     line.add({"-bind-to", job.options.bind == binding::core ? "core" : "none"}, "--bind");
   if (!job.scratch.empty() && !getenv("UCX_POSIX_DIR"))
@@ -251,13 +269,30 @@ arguments exported_names(const run_options& options) {
   return names;
 }
 
-void add_supervisor(job_state& job, relays& lines, command_line& line) {
+/// Start-up takes 0.2 s, and seconds where names of hosts are looked up in vain. hwloc, which all
+/// MPIs use, looks for ten X displays of localhost (its component gl); MPICH's mpiexec looks up the
+/// name of this host, whatever it is told of hosts and interfaces. Returns words for supervisors.
+arguments avoid_lookups(const job_state& job, command_line& line) {
+  if (!getenv("HWLOC_COMPONENTS")) {
+    setenv("HWLOC_COMPONENTS", "-gl", 1);
+    line.note("HWLOC_COMPONENTS=-gl", "hwloc looks for no X displays: each may be a slow look-up");
+  }
+  if (!job.one_host) return {};
+  std::string former = ask_no_name_server();
+  line.note("RES_OPTIONS=attempts:0",
+            "mpirun asks no name server, as all ranks are here; the ranks may");
+  return {"--resolver=" + former};
+}
+
+void add_supervisor(job_state& job, relays& lines, command_line& line,
+                    const arguments& more_words) {
   char id[17];
   std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(*job.book.id));
   arguments words = {self_path(),  "__rank",
                      "--job",      id,
                      "--launcher", std::to_string(job.launcher),
                      "--ranks",    std::to_string(job.options.ranks)};
+  words.insert(words.end(), more_words.begin(), more_words.end());
   if (job.leave_together()) words.push_back("--together");
   if (job.one_host) words.push_back("--one-host");
   if (const char* folder = getenv("TMPDIR"); folder && !job.one_host)
@@ -277,13 +312,6 @@ void add_supervisor(job_state& job, relays& lines, command_line& line) {
   arguments program = job.options.command;
   program[0] = job.program;
   line.add(program, "the program");
-}
-
-std::uint32_t number_in(const char* variable, std::uint32_t otherwise) {
-  const char* value = getenv(variable);
-  auto number = parse_number(value ? value : "");
-  return number ? static_cast<std::uint32_t>(std::min<std::uint64_t>(*number, most_ranks))
-                : otherwise;
 }
 
 }  // namespace
@@ -329,7 +357,7 @@ void start_mpi(job_state& job, relays& lines) {
     add_mpich(job, line);
   std::string ucx = job.one_host ? keep_ucx_off_networks() : "";
   for (const std::string& word : job.options.mpirun) line.add({word}, "--mpirun-arg");
-  add_supervisor(job, lines, line);
+  add_supervisor(job, lines, line, avoid_lookups(job, line));
   if (job.options.verbose)
     std::fprintf(
         stderr, "farside run: %s\n%s", quoted(line.words()).c_str(),

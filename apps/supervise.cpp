@@ -24,6 +24,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "host_name.hpp"
 #include "job.hpp"
 #include "privacy.hpp"
 #include "relay.hpp"
@@ -58,6 +59,8 @@ supervisor_options parse(const arguments& words) {
     if (words[i] == "--together") result.together = true;
     if (words[i] == "--one-host") result.one_host = true;
     if (words[i] == "--tmpdir") result.tmpdir = next();
+    if (words[i].starts_with("--resolver="))
+      ask_name_servers_again(words[i].substr(words[i].find('=') + 1));
     if (words[i] == "--scratch") result.scratch = next();
     if (words[i] == "--prefix") result.out = next(), result.err = next();
   }

@@ -51,7 +51,9 @@ std::string find_in_path(const std::string& name) {
 std::string find_companion(const std::string& name) {
   std::string here = self_directory();
   for (const std::string& folder : {here, here + "/../libexec/farside"})
-    if (is_program(folder + "/" + name)) return folder + "/" + name;
+    if (std::string path = folder + "/" + name;
+        name.ends_with(".so") ? access(path.c_str(), R_OK) == 0 : is_program(path))
+      return path;  // Debian's CMake installs libraries without the x bit
   return "";
 }
 

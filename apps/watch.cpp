@@ -214,6 +214,7 @@ void watcher::advance() {
     cause_ = cause{cause::kind::output, 0, EPIPE};
     begin_ending();
   }
+  if (phase_ == phase::watching) slow_start_.look(job_, now - started_);
   // Where all ranks ended well MPICH may still complain, of who left without MPI_Finalize.
   if (phase_ == phase::watching && starter_status_ && *starter_status_ != 0 && !cause_ &&
       !settling() && !dismissed_) {

@@ -10,6 +10,7 @@
 
 #include <optional>
 
+#include "host_name.hpp"
 #include "machinery.hpp"
 #include "relay.hpp"
 #include "report.hpp"
@@ -61,6 +62,7 @@ class watcher {
   machinery machinery_;
   std::optional<int> starter_status_;
   std::uint64_t starter_ended_ = 0;
+  slow_start slow_start_;
   bool dismissed_ = false;  ///< supervisors have been told that all ranks have ended
 };
 

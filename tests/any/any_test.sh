@@ -39,7 +39,25 @@ for backend in "$@"; do
       run env FARSIDE_CARRIER="$folder/farside_$backend.so" "$mpirun" "${options[@]}" -n 2 "$program"
       check "$backend: plain mpirun" 0 '^2 ranks, carried by mpi$'
       run "$mpirun" "${options[@]}" -n 2 "$program"
-      check "$backend: plain mpirun, untold" 1 'nothing tells it which transport carries it'
+      check "$backend: plain mpirun, untold" 1 'one of 2 that .* has started \((OMPI_COMM_WORLD|PMI)_SIZE=2\), but nothing tells it which transport carries it' \
+        "'farside run -n 2 --backend NAME PROGRAM'"
+      run "$mpirun" "${options[@]}" -n 1 "$program"; check "$backend: mpirun -n 1, untold" 0 '^1 ranks, carried by smp$'
+      for other in "$@"; do
+        case $other in smp | $backend) continue ;; esac
+        [[ $backend != openmpi || $other != shmem ]] || continue # whose mpirun it is
+        run env FARSIDE_CARRIER="$folder/farside_$other.so" "$mpirun" "${options[@]}" -n 2 "$program"
+        check "$other under mpirun of $backend" 1 \
+          'this process would be a job of its own, but it is one of 2 processes that .* has started \((OMPI_COMM_WORLD|PMI)_SIZE=2\)' \
+          "Start it with 'farside run -n 2 PROGRAM'"
+        run env FARSIDE_CARRIER="$folder/farside_$other.so" "$mpirun" "${options[@]}" -n 1 "$program"
+        check "$other under mpirun -n 1 of $backend" 0 '^1 ranks, carried by'
+      done
+      printf '#!/bin/sh\nexec "$@"\n' >"$work/wrapper" && chmod +x "$work/wrapper"
+      run "$farside" run -n 2 --backend "$backend" "$work/wrapper" "$program"
+      check "$backend: by a script, untold" 1 "'farside run' has started this process as one of 2, but nothing tells it which transport" \
+        "'farside run -e FARSIDE_CARRIER=PATH'"
+      run "$farside" run -n 2 --backend smp -e FARSIDE_CARRIER="$folder/farside_$backend.so" "$work/wrapper" "$program"
+      check "$backend: by a script, as smp" 1 "'farside run' has started it as one of 2 ranks of another back end than"
       ;;
   esac
 done

@@ -87,6 +87,21 @@ endforeach()
 if(smp IN_LIST farside_flavours)
   if(any IN_LIST farside_flavours)
     farside_consumer(consumer.any COMPILER "${CMAKE_CXX_COMPILER}" BACKEND any)
+    # The installed `farside` finds what carries it by each back end.
+    foreach(carrier openmpi mpich shmem sim)
+      if(NOT carrier IN_LIST farside_flavours)
+        continue()
+      endif()
+      set(test consumer.any.run.${carrier})
+      set(ranks 3)
+      if(carrier STREQUAL "sim")  # makes its far::runtime in main, which is for one simulated rank
+        set(ranks 1)
+      endif()
+      add_test(NAME ${test} COMMAND "${stage_program}" run -n ${ranks} --backend ${carrier} --timeout 60
+                                    "${CMAKE_CURRENT_BINARY_DIR}/consumer.any/consumer" ${ranks})
+      farside_test_properties(${test} PROCESSORS 3 TIMEOUT 60)
+      set_tests_properties(${test} PROPERTIES FIXTURES_REQUIRED "stage;consumer.any")
+    endforeach()
   endif()
   farside_consumer(consumer.subproject COMPILER "${CMAKE_CXX_COMPILER}" BACKEND smp
                    OPTIONS "-DCONSUMER_SUBPROJECT=${PROJECT_SOURCE_DIR}")

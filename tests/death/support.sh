@@ -13,7 +13,14 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/death.XXXXXX")
 export TMPDIR=$scratch/tmp # where the launcher and MPI keep the files of a job
 mkdir "$TMPDIR"
 output=$scratch/output
-trap 'rm -rf "$scratch"' EXIT
+# Whatever ends the test also ends the jobs it has started, by their tags.
+clean_up() {
+  pgrep -f -- "tag-$$-[0-9]*-of-this-case" | xargs -r kill -9 2>/dev/null
+  rm -rf "$scratch"
+}
+trap clean_up EXIT
+trap 'exit 143' TERM INT HUP
+start_ms=1000 # how long a job has taken to start so far: times that the tests allow are made of it
 failed=0
 number=0
 
@@ -62,6 +69,9 @@ no_files_left() {
   done
 }
 
+# measure_start MS: a job took so long to start.
+measure_start() { start_ms=$(($1 > start_ms ? $1 : start_ms)); }
+
 start_case() {
   number=$((number + 1))
   tag="tag-$$-$number-of-this-case"
@@ -74,11 +84,19 @@ starts() {
   what="$*"
   "$farside" run --backend "$backend" -n 3 "$program" "$@" "$tag" >"$output" 2>&1 </dev/null &
   launcher=$!
-  local until=$(($(now_ms) + 20000))
+  local begin
+  begin=$(now_ms)
   while ! grep -q "all are there" "$output"; do
-    (($(now_ms) < until)) || { fail "did not start"; return 1; }
+    if (($(now_ms) - begin > 20000 + 5 * start_ms)); then
+      fail "did not start"
+      kill -9 "$launcher"
+      wait "$launcher" 2>/dev/null
+      nobody_left 5000
+      return 1
+    fi
     sleep 0.05
   done
+  measure_start $(($(now_ms) - begin))
   sleep 0.5
 }
 

@@ -1,7 +1,16 @@
 # What the tests of the program `farside` share: running commands, and looking at how they end.
 # To be sourced. Every command is bounded by a time-out.
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# Whatever ends the test also ends what it has started.
+clean_up() {
+  local left
+  left=$(jobs -p)
+  # shellcheck disable=SC2086  # one word for each process
+  [ -z "$left" ] || kill $left 2>/dev/null
+  rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 143' TERM INT HUP
 failures=0
 limit=20
 
@@ -44,8 +53,15 @@ faster_than() {
   if awk -v a="$seconds" -v b="$2" 'BEGIN { exit !(a < b) }'; then pass "$1"; else fail "$1: took $seconds s"; fi
 }
 
-# Sends SIGNAL to a hanging job; leaves what run() leaves. Waits before, for 15 s at most, until $ready of its
-# ranks have said so, if that is set; else for a second.
+# Takes the last run for the measure of how long jobs of this kind take to start, on this machine as it is now. Times
+# that a test allows are made of it: $seconds_for_start, and $limit for a command that starts one job.
+measure_start() {
+  seconds_for_start=$(awk -v s="$seconds" 'BEGIN { printf "%d", 3 * s + 1 }')
+  limit=$((20 + 5 * seconds_for_start))
+}
+
+# Sends SIGNAL to a hanging job; leaves what run() leaves. Waits before, as long as a job may take to start, until $ready
+# of its ranks have said so, if that is set; else for a second.
 interrupt() {
   local signal=$1 begin
   shift
@@ -58,7 +74,7 @@ interrupt() {
   done
   launcher=${launcher% }
   if [ -z "${ready:-}" ]; then sleep 1; else
-    for i in $(seq 150); do
+    for i in $(seq $((10 * limit - 50))); do
       [ "$(grep -o ready "$work/out" | wc -l)" -ge "$ready" ] && break
       sleep 0.1
     done

@@ -92,6 +92,17 @@ wrong_command_lines() {
   run "$farside" run -n 2 --env NOT_SET_AT_ALL "$act"; check "env not set" 2 "NOT_SET_AT_ALL: it is not set"
   run "$farside" run -n 2 --env =1 "$act"; check "env without name" 2 "no name before '='"
   run "$farside" run -n 2 --backend gpu "$act"; check "bad back end" 2 "--backend gpu: there is no such back end; it is one of smp"
+  run "$farside" run -n 2 --backend openmpi "$act"
+  check "back end of another program" 2 "--backend openmpi: '.*act_smp' is built for smp and can be started as that only: as mpi \(Open MPI\)" \
+    "leave --backend out, or build it for farside::any"
+  run "$farside" run -n 2 --backend sim "$act"; check "smp on sim" 2 "is built for smp and can be started as that only"
+  run env PMI_SIZE=3 "$farside" run -n 2 "$act"
+  check "one of three launchers" 2 "this farside run is one of 3 processes that an mpiexec such as MPICH's has started \(PMI_SIZE=3\), and each of them would start a job of 2 ranks"
+  run env PMI_SIZE=3 FARSIDE_SEPARATE_JOBS=1 "$farside" run -n 2 "$act"; check "three launchers are meant" 0
+  run env PMI_SIZE=1 "$farside" run -n 2 "$act"; check "the only launcher" 0
+  run env PMIX_RANK=2 "$farside" run -n 2 "$act"; check "PMIx" 2 "one of at least 3 processes that a launcher that speaks PMIx has started"
+  run env SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=1 OMPI_COMM_WORLD_SIZE=1 "$farside" run -n 2 "$act"; check "mpirun within a step of its daemons" 0
+  run env SLURM_NTASKS=4 SLURM_PROCID=0 "$farside" run -n 2 "$act"; check "an allocation of 4 tasks" 0
   run "$farside" run -n 2 --mpirun-arg x "$act"; check "mpirun-arg for smp" 2 "uses no mpirun; leave it out"
   run "$farside" run -n 2 /bin/true; check "no note" 2 "'/bin/true' carries no note of a back end: .*--backend smp"
   printf '#!/bin/sh\nexit 0\n' >"$work/script" && chmod +x "$work/script"
@@ -101,6 +112,12 @@ wrong_command_lines() {
   run "$farside" run -n 2 --backend smp "$work/text"; check "cannot be executed" 126 "failed: cannot start .*Exec format error"
   run "$farside" run -n 2 --backend smp "$work/script"; check "a script with --backend" 0
   run "$farside" run -n 2 --threads --prefix "$act"; check "threads and prefix" 2 "leave one of them out"
+  if [ -x "$programs/act_mpich" ]; then
+    run "$farside" run -n 2 --backend smp "$programs/act_mpich"
+    check "an MPI program on smp" 2 "is built for mpi \(MPICH\) and can be started as that only: as smp"
+    run "$farside" run -n 2 --backend openmpi "$programs/act_mpich"; check "on another MPI" 2 "is built for mpi \(MPICH\)"
+    run "$farside" run -n 2 --backend mpi "$programs/act_mpich"; check "its own, by another name" 0
+  fi
   if [ -x "$programs/act_openmpi" ]; then
     run "$farside" run -n 2 --threads "$programs/act_openmpi"
     check "threads of an MPI program" 2 "--threads: .* smp back end only, .* leave --threads out"
@@ -143,7 +160,8 @@ smp_only() {
 # All the ways to end, on one back end.
 endings() {
   local backend=$1 act=$programs/act_$1
-  run "$farside" run -n 3 "$act"; check "$backend: all finish" 0; quiet "$backend: all finish quietly"
+  run "$farside" run -n 3 "$act"; measure_start
+  check "$backend: all finish" 0; quiet "$backend: all finish quietly"
   run "$farside" run -n 3 "$act" plain; check "$backend: no runtime at all" 0
   run "$farside" run -n 3 "$act" usage 0 2; check "$backend: all exit with 2" 2 "rank [012] \(pid [0-9]+\) exited with status 2"
   run "$farside" run -n 3 "$act" kill 2 9
@@ -195,12 +213,12 @@ options_on() {
 }
 
 signals_on() {
-  local backend=$1 act=$programs/act_$1
-  run "$farside" run -n 3 --timeout 3 "$act" differ 2
-  check "$backend: --timeout" 124 "was not done after 3.0 s \(--timeout\)" "stack of rank 0" "stack of rank 2" \
+  local backend=$1 act=$programs/act_$1 time=$((2 + seconds_for_start))
+  run "$farside" run -n 3 --timeout $time "$act" differ 2
+  check "$backend: --timeout" 124 "was not done after $time.0 s \(--timeout\)" "stack of rank 0" "stack of rank 2" \
     "^ +0 +[0-9]+ +running +a barrier +- +[0-9.]+ s +7$" "^ +2 +[0-9]+ +running +a get +0 +[0-9.]+ s +6$" \
     "not entered the same number of collectives" "^ +6: rank 2$" "^ +7: rank 0 1$" "ending the 3 ranks"
-  faster_than "$backend: --timeout, soon" 8; nothing_left "$backend: --timeout, nothing left"
+  faster_than "$backend: --timeout, soon" $((time + 5)); nothing_left "$backend: --timeout, nothing left"
   ready=3 interrupt INT "$farside" run -n 3 "$act" hang
   check "$backend: SIGINT" 130 "received signal 2 \(SIGINT\); ending the 3 ranks"; faster_than "$backend: SIGINT, soon" 5
   nothing_left "$backend: SIGINT, nothing left"

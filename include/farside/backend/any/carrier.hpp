@@ -3,6 +3,7 @@
 #pragma once
 
 #include <farside/backend/any/port.hpp>
+#include <farside/backend/started_alone.hpp>
 #include <farside/core/environment.hpp>
 #include <farside/detail/board.hpp>
 #include <farside/detail/function_ref.hpp>
@@ -39,7 +40,8 @@ struct found_carrier {
 inline found_carrier find_carrier() {
   auto path = setting(job::carrier_variable);
   if (!path) return {};
-  void* library = dlopen(path->c_str(), RTLD_NOW | RTLD_GLOBAL);  // MPIs load parts that need them
+  // Global: MPIs load parts that need them. Never unloaded: threads of theirs may outlive main.
+  void* library = dlopen(path->c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
   if (library == nullptr)
     return {nullptr,
             text("cannot load the transport ", job::carrier_variable, "='", *path, "': ", dlerror(),
@@ -76,13 +78,23 @@ inline const bool carrier_is_known = (the_carrier(), true);
 inline const carrier* chosen_carrier() {
   const found_carrier& found = the_carrier();
   if (!found.problem.empty()) raise(found.problem);
-  if (found.use != nullptr || setting(job::board_variable)) return found.use;
-  for (const char* size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
-    if (const char* ranks = std::getenv(size); ranks != nullptr && std::atol(ranks) > 1)
-      raise("this program is one of ", ranks,
-            " processes of an MPI job, but nothing tells it which transport carries it: it is "
-            "built for any back end. Start it with 'farside run -n N --backend NAME', or set ",
-            job::carrier_variable, " to that transport's farside_NAME.so.");
+  if (found.use != nullptr || setting(job::nprocs_variable)) return found.use;
+  auto ranks = job::ranks_of_launcher();
+  if (ranks > 1 && !setting(job::threads_variable))
+    raise("'farside run' has started this process as one of ", ranks,
+          ", but nothing tells it which transport carries it: it is built for any back end, and "
+          "was not started by its own name. Name the transport's farside_NAME.so: 'farside run -e ",
+          job::carrier_variable, "=PATH'.");
+  auto start = ranks == 0 ? job::find_foreign_start() : std::nullopt;
+  if (start)
+    raise(
+        "this process is one of ", start->at_least ? "at least " : "", start->processes, " that ",
+        start->launcher, " has started (", start->evidence,
+        "), but nothing tells it which transport carries it: it is built for any back end. "
+        "Start it with ",
+        how_to_start(start->processes, " --backend NAME"), ", or set ", job::carrier_variable,
+        " to that transport's farside_NAME.so. Where each of them shall be a job of its own, set ",
+        job::separate_variable, "=1.");
   return nullptr;
 }
 

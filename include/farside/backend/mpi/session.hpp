@@ -4,9 +4,11 @@
 
 #include <farside/backend/concept.hpp>
 #include <farside/backend/mpi/strategy.hpp>
+#include <farside/backend/started_alone.hpp>
 #include <farside/core/environment.hpp>
 #include <farside/core/error.hpp>
 #include <farside/detail/board.hpp>
+#include <farside/detail/communication_library.hpp>
 #include <farside/detail/shared_memory.hpp>
 
 #include <mpi.h>
@@ -64,6 +66,26 @@ inline bool mpi_is_finalized() {
   int flag = 0;
   MPI_Finalized(&flag);
   return flag != 0;
+}
+
+#if defined(OPEN_MPI)
+inline constexpr const char* mpi_library = "Open MPI";
+inline constexpr const char* other_launchers =
+    ", with Open MPI's mpirun, or with 'srun --mpi=pmix' where Slurm has it";
+#elif defined(MPICH_VERSION)
+inline constexpr const char* mpi_library = "MPICH";
+inline constexpr const char* other_launchers =
+    ", with MPICH's mpiexec, or with 'srun --mpi=pmi2' where both know it";
+#else
+inline constexpr const char* mpi_library = "this MPI";
+inline constexpr const char* other_launchers = ", or with the mpiexec of the MPI it is built with";
+#endif
+
+inline void refuse_to_be_alone(const std::optional<job::foreign_start>& start) {
+  refuse_separate_jobs(mpi_library, start,
+                       "MPI is told of none of them, so that launcher and " +
+                           std::string(mpi_library) + " do not know each other",
+                       other_launchers);
 }
 
 inline const char* thread_level_name(int level) {
@@ -389,16 +411,24 @@ inline void session::start_mpi(const start_options& options) {
         "a far::runtime was started after MPI_Finalize, and MPI cannot be started twice. Keep one "
         "far::runtime for the whole program, or call MPI_Init and MPI_Finalize yourself around "
         "all of them.");
-  int provided = MPI_THREAD_SINGLE;
+  int provided = MPI_THREAD_SINGLE, world = 0;
+  auto start = job::find_foreign_start();
   if (!mpi_is_initialized()) {
+    job::look_for_no_displays();
     avoid_osc_rdma();
     if (!settings_.served() && !multiple_threads_) prefer_osc_pt2pt();
     if (settings_.served()) avoid_yields();
+#if defined(OPEN_MPI)
+    job::step_without_pmix hidden;
+    if (hidden && start) refuse_to_be_alone(start);
+#endif
     MPI_Init_thread(options.argc, options.argv, wanted_level(), &provided);
     owns_mpi_ = true;
   } else {
     MPI_Query_thread(&provided);
   }
+  MPI_Comm_size(MPI_COMM_WORLD, &world);
+  if (world == 1 && !is_spawned_server()) refuse_to_be_alone(start);
   check_level(provided);
   if (settings_.how == strategy::progress_rank && !owns_mpi_)
     raise(
@@ -561,10 +591,12 @@ inline void session::finish() {
   MPI_Comm_free(&whole_);
   if (spawners_ != MPI_COMM_NULL) MPI_Comm_disconnect(&spawners_);
   if (!owns_mpi_) return;
-  if (finalize_may_hang())
+  if (finalize_may_hang()) {
     take_leave_of_mpiexec();
-  else
+  } else {
+    job::keep_libraries_loaded();
     MPI_Finalize();
+  }
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend

@@ -9,8 +9,10 @@
 #include <farside/backend/concept.hpp>
 #include <farside/backend/shmem/request.hpp>
 #include <farside/backend/shmem/startup.hpp>
+#include <farside/backend/started_alone.hpp>
 #include <farside/detail/add_in_place.hpp>
 #include <farside/detail/board.hpp>
+#include <farside/detail/communication_library.hpp>
 #include <farside/detail/fetch_by_swaps.hpp>
 #include <farside/detail/shared_memory.hpp>
 
@@ -22,6 +24,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -163,6 +166,7 @@ class backend {
 
   void finish() {
     shmem_free(base_);
+    job::keep_libraries_loaded();
     shmem_finalize();
     process_life() = life::finished;
   }
@@ -310,6 +314,7 @@ inline backend::backend(const start_options& options) {
   std::size_t segment = prepare_heap(options);
   process_life() = life::running;
   setenv("OMPI_MCA_memory", "^patcher", 0);
+  job::look_for_no_displays();
   start(options.threads);
   meet_the_others(segment);
   allocate();
@@ -318,6 +323,15 @@ inline backend::backend(const start_options& options) {
 
 inline void backend::start(thread_level threads) {
   traffic_.threads = threads == thread_level::multiple;
+  auto before = job::find_foreign_start();
+  auto refuse_to_be_alone = [&] {
+    refuse_separate_jobs("shmem", before,
+                         "OpenSHMEM is told of none of them, so that launcher and this OpenSHMEM "
+                         "do not know each other",
+                         ", with oshrun, or with 'srun --mpi=pmix' where Slurm has it");
+  };
+  auto hidden = std::make_unique<job::step_without_pmix>();
+  if (*hidden && before) refuse_to_be_alone();
   int level = traffic_.threads ? SHMEM_THREAD_MULTIPLE : SHMEM_THREAD_SINGLE, provided = level;
   if (shmem_init_thread(level, &provided) != 0 || provided < level)
     raise("OpenSHMEM gave thread level ", provided, " where ", level,
@@ -327,6 +341,8 @@ inline void backend::start(thread_level threads) {
   on_exit(leave_at_once, nullptr);  // runs before what shmem_init has registered
   rank_ = static_cast<rank_t>(shmem_my_pe());
   nprocs_ = static_cast<rank_t>(shmem_n_pes());
+  hidden.reset();
+  if (nprocs_ == 1) refuse_to_be_alone();
   spins_ = nprocs_ <= usable_cores() ? 2000 : 0;
   // OpenSHMEM has no call that only makes progress, and shmem_test of Open MPI makes none.
   opal_progress_ = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "opal_progress"));

@@ -5,6 +5,7 @@
 
 #include <farside/backend/sim/clock.hpp>
 #include <farside/backend/sim/operations.hpp>
+#include <farside/backend/started_alone.hpp>
 #include <farside/detail/add_in_place.hpp>
 #include <farside/detail/board.hpp>
 
@@ -58,6 +59,11 @@ inline std::size_t choose_segment(const start_options& options, rank_t nprocs) {
 }
 
 inline rank_t chosen_nprocs() {
+  if (!setting(job::nprocs_variable))
+    refuse_separate_jobs("sim", job::find_foreign_start(),
+                         "simulated ranks are all in one process, which 'farside run' or 'farside "
+                         "sim' starts",
+                         ", or simulate many runs with 'farside sim'");
   return static_cast<rank_t>(integer_setting(job::nprocs_variable, 1, 1 << 19).value_or(1));
 }
 

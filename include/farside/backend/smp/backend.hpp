@@ -4,6 +4,7 @@
 #pragma once
 
 #include <farside/backend/smp/request.hpp>
+#include <farside/backend/started_alone.hpp>
 #include <farside/core/environment.hpp>
 #include <farside/detail/board.hpp>
 #include <farside/detail/segment_size.hpp>
@@ -35,11 +36,20 @@ inline int open_segments() {
   return fd;
 }
 
+/// A process that `farside run` has not started as one of several is a job of its own.
+inline void refuse_to_be_alone() {
+  refuse_separate_jobs(
+      "smp", job::find_foreign_start(),
+      "a program that is built for smp learns of its ranks from 'farside run' only",
+      ", or build it for mpi");
+}
+
 /// What the ranks of one process share when they are threads.
 struct thread_job {
   shared_memory memory;
 
   thread_job(rank_t nprocs, const start_options& options) {
+    if (!setting(job::board_variable)) refuse_to_be_alone();
     int fd = open_segments();
     memory = shared_memory(fd, 0, nprocs, choose_segment(options, nprocs));
     ::close(fd);
@@ -67,6 +77,7 @@ class backend : private shared_memory {
           "--threads'), but it makes its far::runtime in main, which only one thread runs. "
           "Write main as 'return far::run(argc, argv, [] { ... });', or start it without "
           "--threads.");
+    if (!setting(job::nprocs_variable)) refuse_to_be_alone();
     int fd = open_segments();
     shared_memory::operator=(shared_memory(fd, rank, nprocs, choose_segment(options, nprocs)));
     ::close(fd);
