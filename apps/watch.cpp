@@ -16,6 +16,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "stacks.hpp"
 #include "support.hpp"
 
 namespace far::app {
@@ -112,6 +113,7 @@ int watcher::watch(relays& lines) {
     take_signals();
     reap();
     look_for_cause();
+    look_for_hang();
     dismiss();
     advance();
   }
@@ -191,6 +193,15 @@ void watcher::look_for_cause() {
   blame(*first);
 }
 
+void watcher::look_for_hang() {
+  if (phase_ != phase::watching || (cause_ && cause_->ends_the_job())) return;
+  auto why = hang_.look(job_);
+  if (!why) return;
+  job_.verdict = *why;
+  cause_ = cause{cause::kind::stuck, 0, 0};
+  begin_ending();
+}
+
 void watcher::blame(const cause& why) {
   if (cause_ && !(why.ends_the_job() && !cause_->ends_the_job())) return;
   cause_ = why;
@@ -218,7 +229,10 @@ void watcher::advance() {
     phase_began_ = now;
   }
   bool pause_over = now - phase_began_ >= second;
-  if (phase_ == phase::stacks && pause_over) begin_ending();
+  if (phase_ == phase::stacks && pause_over) {
+    std::fputs(stacks_report(job_).c_str(), stderr);
+    begin_ending();
+  }
   if (phase_ == phase::last_words) {
     std::size_t process = job_.options.threads ? 0 : cause_->slot;
     bool gone = (*job_.book.board)[process].reaped;
@@ -260,7 +274,7 @@ void watcher::begin_ending() {
   using kind = cause::kind;
   std::size_t others = living();
   bool names_a_rank = cause_->what != kind::interrupted && cause_->what != kind::timeout &&
-                      cause_->what != kind::starter;
+                      cause_->what != kind::starter && cause_->what != kind::stuck;
   bool itself_lives = names_a_rank && (job_.options.threads || rank_lives(cause_->slot));
   if (itself_lives && others > 0) --others;
   std::string end = "ending the" + std::string(names_a_rank ? " other " : " ") +
@@ -328,6 +342,12 @@ int watcher::conclude(relays& lines) {
   // mpirun's 0 is not enough: every supervisor must have seen its rank end.
   for (std::size_t i = 0; !cause_ && job_.supervised() && i < job_.options.ranks; ++i)
     if (rank_lives(i)) cause_ = cause{cause::kind::starter, i, starter_status_.value_or(failure)};
+  if (!cause_) {
+    if (auto why = hang_watch::last_look(job_)) {
+      job_.verdict = *why;
+      cause_ = cause{cause::kind::stuck, 0, 0};
+    }
+  }
   if (!cause_) return success;
   if (!said) std::fputs(announce(job_, *cause_, "").c_str(), stderr);
   return cause_->status();

@@ -3,6 +3,7 @@
 //   watching --a rank fails---> (last words, 1 s at most) --> ending --> done
 //      |  \--time is up-------> (stacks, 1 s)             -->   ^
 //      |   \--signal to us------------------------------------- /
+//      |    \--it can never go on (hang.hpp)------------------- /
 //      \--all ranks ended----------------------------------------------> done
 //
 // Ending: SIGTERM to the ranks, SIGKILL a second later, then mpirun.
@@ -10,6 +11,7 @@
 
 #include <optional>
 
+#include "hang.hpp"
 #include "relay.hpp"
 #include "report.hpp"
 
@@ -33,6 +35,7 @@ class watcher {
   void take_signals();
   void reap();
   void look_for_cause();
+  void look_for_hang();
   void advance();
 
   void blame(const cause& why);
@@ -56,6 +59,7 @@ class watcher {
   int escalation_ = 0;                ///< how far ending has gone: see keep_ending
   std::uint64_t ranks_gone_ = 0;      ///< how long after the begin of ending no rank was left
   std::optional<cause> cause_;
+  hang_watch hang_;
   std::optional<int> starter_status_;
   std::uint64_t starter_ended_ = 0;
   bool dismissed_ = false;  ///< supervisors have been told that all ranks have ended

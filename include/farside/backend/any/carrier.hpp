@@ -15,7 +15,7 @@
 namespace far::inline FARSIDE_BACKEND::detail::any_backend {
 
 /// Raise it when port.hpp, request.hpp or this file changes in what both sides see.
-inline constexpr std::uint32_t carrier_version = 1;
+inline constexpr std::uint32_t carrier_version = 2;
 
 /// What a carrier exports, as `farside_carrier`.
 struct carrier {

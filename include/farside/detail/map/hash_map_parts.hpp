@@ -252,6 +252,7 @@ void hash_map<K, V, Hash, Probing>::accumulate(std::span<const value_type> entri
 template <class K, class V, class Hash, class Probing>
 void hash_map<K, V, Hash, Probing>::clear() {
   engine& e = *state_;
+  auto note = detail::calling<"hash_map::clear">(e);
   barrier(e.members);
   e.clear_own();
   barrier(e.members);
@@ -260,6 +261,7 @@ void hash_map<K, V, Hash, Probing>::clear() {
 template <class K, class V, class Hash, class Probing>
 void hash_map<K, V, Hash, Probing>::reserve(std::size_t entries) {
   engine& e = *state_;
+  auto note = detail::calling<"hash_map::reserve">(e);
   barrier(e.members);
   std::uint64_t wanted = e.capacity_for(entries, e.members.size());
   detail::map::table& t = e.settled(e.members.rank());
@@ -271,6 +273,7 @@ template <class K, class V, class Hash, class Probing>
 void hash_map<K, V, Hash, Probing>::save(const std::string& path) const {
   using namespace detail::map;
   engine& e = *state_;
+  auto note = detail::calling<"hash_map::save">(e);
   barrier(e.members);
   constexpr std::size_t block_bytes = std::size_t{1} << 20;
   std::vector<std::vector<std::byte>> bytes;
@@ -343,6 +346,7 @@ template <class K, class V, class Hash, class Probing>
 void hash_map<K, V, Hash, Probing>::load(const std::string& path) {
   using namespace detail::map;
   engine& e = *state_;
+  auto note = detail::calling<"hash_map::load">(e);
   std::string what = "hash_map '" + e.label + "' load(" + path + ")";
   open_file file(path, O_RDONLY);
   file_header header{.magic = 0};
@@ -390,6 +394,7 @@ void hash_map<K, V, Hash, Probing>::load(const std::string& path) {
 template <class K, class V, class Hash, class Probing>
 hash_map_statistics hash_map<K, V, Hash, Probing>::statistics() const {
   engine& e = *state_;
+  auto note = detail::calling<"hash_map::statistics">(e);
   barrier(e.members);
   auto mine = e.measure(e.settled(e.members.rank()));
   auto all = all_gather(mine, e.members);
