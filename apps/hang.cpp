@@ -16,7 +16,7 @@ constexpr std::uint64_t look_every = 100 * millisecond;
 /// time has been written whole.
 constexpr std::uint64_t seen_for = 150 * millisecond;
 /// A rank that waits tells the names of files after this time at the latest; others may never do.
-constexpr std::uint64_t names_within = 400 * millisecond;
+constexpr std::uint64_t names_within = 700 * millisecond;
 /// All ranks are on this host and look around: what is under way arrives within milliseconds.
 constexpr std::uint64_t standstill_for = 3 * second, standstill_looks = 8;
 

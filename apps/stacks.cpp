@@ -79,7 +79,9 @@ std::string shortened(std::string line) {
   if (std::size_t more = where.find(" (discriminator"); more != std::string::npos)
     where.resize(more);
   if (function.size() > most) function = function.substr(0, most - 4) + " ...";
-  return where.starts_with("??") ? function : function + " at " + where;
+  if (where.starts_with("??")) return function;
+  bool line = !where.ends_with(":?");
+  return function + (line ? " at " + where : " in " + where.substr(0, where.size() - 2));
 }
 
 /// The lines of each address, inlined functions included, by addr2line; empty where it fails.
@@ -122,7 +124,8 @@ class resolver {
     if (lines != known->second.end() && !lines->second.empty()) {
       std::vector<std::string> result = lines->second;
       for (std::string& line : result)
-        if (line.find(" at ") == std::string::npos) line += " in " + file_name(at.file);
+        if (line.find(" at ") == std::string::npos && line.find(" in ") == std::string::npos)
+          line += " in " + file_name(at.file);
       return result;
     }
     return {file_name(at.file) + "+" + hexadecimal(at.address)};

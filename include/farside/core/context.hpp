@@ -602,6 +602,8 @@ inline void context::quiet_wait_round() {
   link.pause();
   slot->rounds.store(slot->rounds.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (launched()) {
+    // Its own operations go on while it waits, be they as long as they like.
+    if (threads == thread_level::single && !in_flight.empty()) count_activity();
     // What was done in this round may have said that it waits for something else.
     slot->waits.store(wait_now.load(std::memory_order_relaxed), std::memory_order_relaxed);
     constexpr std::uint64_t long_ns = 5'000'000;

@@ -7,6 +7,7 @@
 #include <farside/detail/report.hpp>
 #include <farside/detail/verdict.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -185,6 +186,8 @@ void bind_to_machine(Link& link, Context* c) {
     };
     if (ranks_are_simulated()) {
       simulated_ranks.resize(link.nprocs());
+      if (c != nullptr && simulated_ranks[link.rank()] != nullptr)  // of a run that was given up
+        std::fill(simulated_ranks.begin(), simulated_ranks.end(), nullptr);
       simulated_ranks[link.rank()] = c;
       if (c != nullptr) c->compares_calls = compare_simulated;
     }
@@ -236,6 +239,7 @@ inline void runtime::attach_board(detail::context& c, bool as_thread) {
   c.slot->rank.store(c.link.rank());
   c.slot->world.store(c.link.nprocs());
   c.slot->waits.store({});
+  c.slot->left.store(job::leaving::no);
   c.slot->threads.store(c.threads == thread_level::multiple);
   c.slot->pid.store(static_cast<std::uint32_t>(getpid()));
   c.slot->state.store(job::rank_state::running);

@@ -62,18 +62,30 @@ class calls {
     entry.number.store(number, std::memory_order_release);
     s.entered.store(number, std::memory_order_release);
     s.inside.store(number, std::memory_order_relaxed);
-    if (c.simulated()) c.compare_calls(number);
+    if (c.simulated()) compare(number);
   }
   ~calls() {
-    if (!outermost_) return;
+    if (outermost_) end();
+  }
+  calls(const calls&) = delete;
+
+ private:
+  /// Throws if other ranks have called something else.
+  void compare(std::uint64_t number) {
+    try {
+      c_.compare_calls(number);
+    } catch (...) {
+      end();
+      throw;
+    }
+  }
+  void end() {
     std::lock_guard lock(c_.mutex);
     c_.call_name = nullptr;
     c_.slot->inside.store(0, std::memory_order_relaxed);
     c_.inside_call().store(false, std::memory_order_relaxed);
   }
-  calls(const calls&) = delete;
 
- private:
   context& c_;
   bool outermost_ = false;
 };

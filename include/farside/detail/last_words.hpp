@@ -41,7 +41,7 @@ void tell_machine(Link& link, bool excusable) {
   }
   if (current != nullptr) {
     bool told = !current->mourns() && current->launched();
-    if (told) current->slot->say(("uncaught exception: " + why).c_str());
+    if (told) current->slot->say(why.c_str());
     if (!told)
       std::fprintf(stderr, "rank %u: uncaught exception: %s\n", current->link.rank(), why.c_str());
     tell_machine(current->link, excusable);

@@ -138,7 +138,8 @@ inline std::string others_have_left(const slots& ranks) {
     std::uint64_t inside = ranks[r]->inside;
     waiting what = ranks[r]->waits.load().what;
     bool waits = what == waiting::barrier || what == waiting::collective;
-    if (inside == 0 || !waits || ranks[r]->state != rank_state::running) continue;
+    bool here = ranks[r]->state == rank_state::running && ranks[r]->left == leaving::no;
+    if (inside == 0 || !waits || !here) continue;
     said_call now = call_of(*ranks[r], inside);
     if (now.number == 0 || (number != 0 && (inside != number || now.text() != call))) continue;
     number = inside;
