@@ -80,8 +80,8 @@ std::string shortened(std::string line) {
     where.resize(more);
   if (function.size() > most) function = function.substr(0, most - 4) + " ...";
   if (where.starts_with("??")) return function;
-  bool line = !where.ends_with(":?");
-  return function + (line ? " at " + where : " in " + where.substr(0, where.size() - 2));
+  bool known = !where.ends_with(":?");
+  return function + (known ? " at " + where : " in " + where.substr(0, where.size() - 2));
 }
 
 /// The lines of each address, inlined functions included, by addr2line; empty where it fails.
