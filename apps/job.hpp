@@ -72,6 +72,7 @@ struct job_state {
   reception remote;             ///< the ranks that are not
   int out[2] = {-1, -1};        ///< mpirun with --prefix: supervisors write whole lines here
   int err[2] = {-1, -1};
+  std::string verdict;  ///< why the job can never go on, once that is known
   std::string scratch;  ///< folder for what an MPI would leave in /dev/shm, on every host
 
   bool supervised() const { return how != transport::smp; }

@@ -68,6 +68,24 @@ std::uint16_t listen_anywhere(int& fd) {
   return 0;
 }
 
+void write_calls(far::job::slot& slot, const reach::news& news) {
+  for (std::size_t i = 0; i <= far::job::kept_calls; ++i) {
+    far::job::called& to = i < far::job::kept_calls ? slot.calls[i] : slot.call;
+    const reach::news::call& from = news.calls[i];
+    to.number = 0;
+    memcpy(to.name, from.name, sizeof to.name);
+    memcpy(to.file, from.file, sizeof to.file);
+    to.line = from.line;
+    to.number = from.number;
+  }
+  memcpy(slot.subject, news.subject, sizeof slot.subject);
+  slot.subject_ready = news.subject_ready;
+  slot.entered = news.entered;
+  slot.inside = news.inside;
+  if (news.left <= static_cast<std::uint32_t>(far::job::leaving::runtime))
+    slot.left = static_cast<far::job::leaving>(news.left);
+}
+
 void write_down(ledger& book, std::size_t i, const reach::news& news) {
   far::job::slot& slot = (*book.board)[i];
   slot.pid = news.pid;
@@ -77,6 +95,7 @@ void write_down(ledger& book, std::size_t i, const reach::news& news) {
   slot.waits_since = news.waits_for_ns ? monotonic_ns() - news.waits_for_ns : 0;
   slot.collectives = news.collectives;
   slot.bereaved = news.bereaved;
+  write_calls(slot, news);
   if (news.message_ready) {
     char text[sizeof news.message];
     memcpy(text, news.message, sizeof text);

@@ -12,6 +12,8 @@
 #include "machinery.hpp"
 #include "memory_events.hpp"
 #include "relay.hpp"
+#include "farside/detail/verdict.hpp"
+#include "hang.hpp"
 
 namespace far::app {
 
@@ -37,6 +39,7 @@ int cause::status() const {
     case kind::lost:
     case kind::refused:
     case kind::machinery:
+    case kind::stuck:
       return failure;
     default:
       return detail == 0 ? failure : detail;
@@ -161,11 +164,45 @@ static std::string who_kills(const job_state& job, std::size_t i) {
   return evidence.empty() ? "by somebody, or by the kernel if memory ran out" : evidence;
 }
 
+/// What other ranks say that have failed too: the first may have failed because of them.
+static std::string other_words(const job_state& job, const cause& why) {
+  if (why.what != cause::kind::failed && why.what != cause::kind::exited) return "";
+  constexpr std::size_t most = 4;
+  std::vector<std::string> said = {words_of((*job.book.board)[why.slot])};
+  std::string text;
+  for (std::size_t i = 0; i < job.options.ranks && said.size() <= most; ++i) {
+    slot& rank = (*job.book.board)[i];
+    if (i == why.slot || !rank.message_ready || rank.state != rank_state::failed) continue;
+    std::string words = words_of(rank);
+    if (std::find(said.begin(), said.end(), words) != said.end()) continue;
+    said.push_back(words);
+    text += "farside run: " + name_of_rank(job, i) + " failed too: " + words + "\n";
+  }
+  return text;
+}
+
+/// Ranks that call different collectives read each other's data wrongly: whatever else is said of
+/// one, that is likely to be why.
+static std::string wrong_calls(const job_state& job, const cause& why) {
+  using kind = cause::kind;
+  if (why.what != kind::failed && why.what != kind::killed && why.what != kind::exited) return "";
+  if (words_of((*job.book.board)[why.slot]).find("mismatched collectives") != std::string::npos)
+    return "";  // a checked build has said so
+  auto found = hang_watch::last_look(job);
+  return found ? "farside run: " + *found + "\n" : "";
+}
+
 std::string announce(const job_state& job, const cause& why, const std::string& consequence) {
   if (why.what == cause::kind::refused) return words_of((*job.book.board)[why.slot]) + "\n";
   std::string text = why.what == cause::kind::timeout ? "" : describe(job, why);
-  if (!consequence.empty()) text += (text.empty() ? "" : "; ") + consequence;
-  return text.empty() ? "" : "farside run: " + text + "\n";
+  bool sentence = text.ends_with('.') || text.ends_with('\n');  // or lines
+  if (!consequence.empty() && sentence)
+    text += (text.ends_with('\n') ? "farside run: " : "\nfarside run: ") + consequence;
+  else if (!consequence.empty())
+    text += (text.empty() ? "" : "; ") + consequence;
+  if (text.empty()) return "";
+  return "farside run: " + text + (text.ends_with('\n') ? "" : "\n") + other_words(job, why) +
+         wrong_calls(job, why);
 }
 
 std::string describe(const job_state& job, const cause& why) {
@@ -188,6 +225,8 @@ std::string describe(const job_state& job, const cause& why) {
     case kind::failed:
     case kind::refused:
       return rank + " failed: " + words_of((*job.book.board)[why.slot]);
+    case kind::stuck:
+      return job.verdict;
     case kind::timeout:
       return "the job was not done after " + human_time(job.options.timeout) + " (--timeout)";
     case kind::interrupted:
@@ -266,13 +305,13 @@ std::string waiting_report(const job_state& job, double age) {
     bool running = rank.state == rank_state::running;
     bool reaped = (*job.book.board)[process_of(job, i)].reaped;
     auto [what, on] = rank.waits.load();
-    bool known = what <= far::job::waiting::requests;
+    bool known = what <= far::job::last_wait;
     std::uint64_t since = rank.waits_since, now = far::job::monotonic_ns();
     bool waits = running && known && !reaped && what != far::job::waiting::nothing;
     lines.row(
         {std::to_string(rank_in(job, i)), std::to_string(pid_in(job, i)),
          is_stopped(job, i) ? "stopped" : state_name(rank.state, reaped),
-         running && !reaped ? (known ? name_of(what) : "?") : "-",
+         running && !reaped ? describe_wait(rank) : "-",
          waits && on != far::job::no_rank ? std::to_string(on) : "-",
          waits && since && since < now ? human_time(1e-9 * static_cast<double>(now - since)) : "-",
          rank.state == rank_state::unborn ? "-" : std::to_string(rank.collectives)});

@@ -19,6 +19,7 @@ struct cause {
     failed,    ///< an exception left the runtime: the rank says why
     refused,   ///< the program cannot do what it was asked to: the rank has the line to print
     late,      ///< non-zero after its runtime ended: the others may go on
+    stuck,     ///< no event can let the job go on: job_state::verdict says why
     timeout,
     interrupted,  ///< SIGINT or SIGTERM to the launcher
     starter,      ///< mpirun ended by itself

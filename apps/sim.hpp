@@ -61,7 +61,8 @@ enum class sim_outcome {
 struct sim_result {
   sim_plan plan;
   sim_outcome outcome = sim_outcome::ok;
-  int detail = 0;  ///< signal or exit status
+  int detail = 0;                                    ///< signal or exit status
+  std::uint64_t failed_rank = 0, failed_status = 0;  ///< status 0: not known
   sim_counts counts{};
   std::string out{}, err{};     ///< the last of what it printed
   std::size_t error_lines = 0;  ///< lines on stderr, also those that `err` has no more

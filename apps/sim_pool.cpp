@@ -95,6 +95,8 @@ bool parse_report(const std::string& text, sim_result& result) {
     if (name == "allocations") result.counts.allocations = number;
     if (name == "runs") result.counts.runs = number;
     if (name == "complete") result.counts.complete = number != 0;
+    if (name == "failed_rank") result.failed_rank = number;
+    if (name == "failed_status") result.failed_status = number;
   }
   return known;
 }

@@ -44,7 +44,9 @@ std::string what_happened(const sim_options& options, const sim_result& result) 
     case sim_outcome::faulted:
       return "ok, the fault was survived";
     case sim_outcome::failed:
-      return "a rank failed";
+      if (result.failed_status == 0) return "a rank failed";
+      return "rank " + std::to_string(result.failed_rank) + " failed with status " +
+             std::to_string(result.failed_status);
     case sim_outcome::deadlock:
       return "deadlock, every rank waits";
     case sim_outcome::steps:

@@ -30,6 +30,7 @@
 #include "relay.hpp"
 #include "report.hpp"
 #include "run.hpp"
+#include "stacks.hpp"
 #include "support.hpp"
 
 namespace far::app {
@@ -132,6 +133,7 @@ class supervisor {
   void take_as_blow(const signalfd_siginfo& info);
   void take_orders();
   void end_rank(int signal);
+  void print_stack();
   void report() { orphaned_ |= !launcher_line_.report(book_, slot_); }
   bool try_reap();
   bool shall_linger() const;
@@ -339,7 +341,18 @@ void supervisor::take_orders() {
     launcher_ends_ |= signal == SIGTERM;
     if (signal == SIGKILL) kill_at_ = 0, told_ = true;
     end_rank(signal);
+    if (signal == SIGQUIT) print_stack();
   }
+}
+
+/// The launcher cannot look into a process of this host.
+void supervisor::print_stack() {
+  far::job::slot& rank = (*book_.board)[slot_];
+  for (int i = 0; i < 50 && !rank.frames_ready; ++i) usleep(10'000);
+  std::string stack = stack_text(rank, child_, false);
+  if (stack.empty()) return;
+  stack = "  stack of rank " + std::to_string(rank.rank) + ":\n" + stack;
+  if (write(2, stack.data(), stack.size()) < 0) return;
 }
 
 void supervisor::end_rank(int signal) {

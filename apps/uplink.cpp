@@ -95,6 +95,24 @@ bool uplink::call(const std::string& where, std::uint64_t job, std::uint64_t slo
   return true;
 }
 
+/// What the rank has said about its collectives, for the launcher to compare.
+static void copy_calls(const far::job::slot& slot, reach::news& news) {
+  news.left = static_cast<std::uint32_t>(slot.left.load(std::memory_order_acquire));
+  news.inside = slot.inside;
+  news.entered = slot.entered;
+  news.subject_ready = slot.subject_ready.load(std::memory_order_acquire);
+  if (news.subject_ready) memcpy(news.subject, slot.subject, sizeof news.subject);
+  for (std::size_t i = 0; i <= far::job::kept_calls; ++i) {
+    const far::job::called& from = i < far::job::kept_calls ? slot.calls[i] : slot.call;
+    reach::news::call& to = news.calls[i];
+    std::uint64_t number = from.number.load(std::memory_order_acquire);
+    memcpy(to.name, from.name, sizeof to.name);
+    memcpy(to.file, from.file, sizeof to.file);
+    to.line = from.line;
+    to.number = from.number.load(std::memory_order_acquire) == number ? number : 0;
+  }
+}
+
 bool uplink::report(ledger& book, std::size_t i) {
   if (fd_ < 0) return true;
   far::job::slot& slot = (*book.board)[i];
@@ -116,6 +134,7 @@ bool uplink::report(ledger& book, std::size_t i) {
   news.bereaved = slot.bereaved;
   news.process = book.records[i].pid;
   news.told = book.records[i].told;
+  copy_calls(slot, news);
   news.waits_for_ns = since;
   std::string bytes(reinterpret_cast<const char*>(&news), sizeof news);
   if (bytes == last_) return true;

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "stacks.hpp"
 #include "support.hpp"
 
 namespace far::app {
@@ -105,6 +106,7 @@ int watcher::watch(relays& lines) {
     take_signals();
     reap();
     look_for_cause();
+    look_for_hang();
     dismiss();
     advance();
   }
@@ -200,6 +202,15 @@ bool watcher::look_at_machinery(bool thoroughly) {
   return true;
 }
 
+void watcher::look_for_hang() {
+  if (phase_ != phase::watching || (cause_ && cause_->ends_the_job())) return;
+  auto why = hang_.look(job_);
+  if (!why) return;
+  job_.verdict = *why;
+  cause_ = cause{cause::kind::stuck, 0, 0};
+  begin_ending();
+}
+
 void watcher::blame(const cause& why) {
   if (cause_ && !(why.ends_the_job() && !cause_->ends_the_job())) return;
   cause_ = why;
@@ -232,7 +243,10 @@ void watcher::advance() {
     phase_began_ = now;
   }
   bool pause_over = now - phase_began_ >= second;
-  if (phase_ == phase::stacks && pause_over) begin_ending();
+  if (phase_ == phase::stacks && pause_over) {
+    std::fputs(stacks_report(job_).c_str(), stderr);
+    begin_ending();
+  }
   if (phase_ == phase::last_words) {
     std::size_t process = job_.options.threads ? 0 : cause_->slot;
     bool gone = (*job_.book.board)[process].reaped;
@@ -275,7 +289,7 @@ void watcher::begin_ending() {
   std::size_t others = living();
   bool names_a_rank = cause_->what != kind::interrupted && cause_->what != kind::timeout &&
                       cause_->what != kind::starter && cause_->what != kind::machinery &&
-                      cause_->what != kind::output;
+                      cause_->what != kind::output && cause_->what != kind::stuck;
   bool itself_lives = names_a_rank && (job_.options.threads || rank_lives(cause_->slot));
   if (itself_lives && others > 0) --others;
   std::string end = "ending the" + std::string(names_a_rank ? " other " : " ") +
@@ -356,6 +370,12 @@ int watcher::conclude(relays& lines) {
   if (!cause_ && lost != 0) {
     said |= job_.output.trouble() > 0 && lost != EPIPE;  // when it happened
     cause_ = cause{cause::kind::output, 0, lost};
+  }
+  if (!cause_) {
+    if (auto why = hang_watch::last_look(job_)) {
+      job_.verdict = *why;
+      cause_ = cause{cause::kind::stuck, 0, 0};
+    }
   }
   if (!cause_) return success;
   if (!said) std::fputs(announce(job_, *cause_, "").c_str(), stderr);

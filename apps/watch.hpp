@@ -3,6 +3,7 @@
 //   watching --a rank fails---> (last words, 1 s at most) --> ending --> done
 //      |  \--time is up-------> (stacks, 1 s)             -->   ^
 //      |   \--signal to us------------------------------------- /
+//      |    \--it can never go on (hang.hpp)------------------- /
 //      \--all ranks ended----------------------------------------------> done
 //
 // Ending: SIGTERM to the ranks, SIGKILL a second later, then mpirun.
@@ -12,6 +13,7 @@
 
 #include "host_name.hpp"
 #include "machinery.hpp"
+#include "hang.hpp"
 #include "relay.hpp"
 #include "report.hpp"
 
@@ -36,6 +38,7 @@ class watcher {
   void reap();
   void look_for_cause();
   bool look_at_machinery(bool thoroughly);
+  void look_for_hang();
   void advance();
 
   void blame(const cause& why);
@@ -60,6 +63,7 @@ class watcher {
   std::uint64_t ranks_gone_ = 0;      ///< how long after the begin of ending no rank was left
   std::optional<cause> cause_;
   machinery machinery_;
+  hang_watch hang_;
   std::optional<int> starter_status_;
   std::uint64_t starter_ended_ = 0;
   slow_start slow_start_;

@@ -63,16 +63,16 @@ if [[ $flavour == smp* ]]; then
   dies 'SIGSEGV' segv 1 barrier --threads
 fi
 
-# --- the rank says why it died, once, in its own words -----------------------------------------------
+# --- it is said why the rank died, in its own words, once -----------------------------------------------
 start_case
 what="an exception in main"
 "$farside" run --backend "$backend" -n 2 "$program" throw 1 barrier "$tag" >"$output" 2>&1 </dev/null
-grep -qE '^(\[1\] )?rank 1: uncaught exception: the reason of this death$' "$output" || fail "rank 1 does not speak for itself"
+[ "$(grep -c 'the reason of this death' "$output")" = 1 ] || fail "the reason is not printed once"
 nobody_left 1000
 start_case
 what="an exception in far::run"
 "$farside" run --backend "$backend" -n 2 "$program" run 1 barrier "$tag" >"$output" 2>&1 </dev/null
-grep -qE '^(\[1\] )?rank 1: the reason of this death$' "$output" || fail "rank 1 does not speak for itself"
+[ "$(grep -c 'the reason of this death' "$output")" = 1 ] || fail "the reason is not printed once"
 nobody_left 1000
 
 # --- the launcher dies ---------------------------------------------------------------------------
@@ -94,11 +94,11 @@ if starts none 1 barrier; then
   for _ in 1 2 3 4 5 6; do
     kill -QUIT "$launcher"
     sleep 1.5
-    (($(grep -cE '^ *[02] +[0-9]+ +running +a barrier' "$output") < 2)) || break
+    (($(grep -cE '^ *[02] +[0-9]+ +running +(a )?barrier' "$output") < 2)) || break
   done
-  grep -qE '^ *0 +[0-9]+ +running +a barrier' "$output" || fail "does not say that rank 0 waits for a barrier"
+  grep -qE '^ *0 +[0-9]+ +running +(a )?barrier' "$output" || fail "does not say that rank 0 waits for a barrier"
   grep -qE '^ *1 +[0-9]+ +running +nothing: it computes' "$output" || fail "does not say that rank 1 computes"
-  grep -qE '^ *2 +[0-9]+ +running +a barrier' "$output" || fail "does not say that rank 2 waits for a barrier"
+  grep -qE '^ *2 +[0-9]+ +running +(a )?barrier' "$output" || fail "does not say that rank 2 waits for a barrier"
   kill -0 "$launcher" 2>/dev/null || fail "the job has ended, though it was only asked"
   what="SIGTERM to the launcher of a hanging job"
   kill -TERM "$launcher"
@@ -121,7 +121,9 @@ status=$?
 ((status == 124)) || fail "ends with status $status, not 124"
 (($(now_ms) - begin < 1000 * time + limit_ms)) || fail "took $(($(now_ms) - begin)) ms to end"
 grep -qE '^ *1 +[0-9]+ +running +nothing: it computes' "$output" || fail "does not say that rank 1 computes"
-[[ $(grep -cE 'stack of rank [0-9]+:' "$output") -ge 3 ]] || fail "does not show the stack of every rank"
+for rank in 0 1 2; do
+  grep -qE "^  stack of ranks?( .*)? $rank( .*)?:\$" "$output" || fail "does not show the stack of rank $rank"
+done
 nobody_left 1000
 no_files_left
 

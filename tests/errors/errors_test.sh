@@ -139,11 +139,11 @@ if [[ -n $checked ]]; then
   expect "far::ptr arithmetic on" "left the segment of rank" -- "${run2[@]}" "$checked" arithmetic
   expect "far::ptr arithmetic on 1:0x40 left the segment of rank 1" -- "${run2[@]}" "$checked" arithmetic-below
   expect "flush(2): there are only 2 ranks" -- "${run2[@]}" "$checked" flush-bad-rank
-  expect "mismatched collectives on a team of 3" "rank 0 calls broadcast(1 x 4 bytes, root 0)" "rank 1 calls all_reduce(1 x 4 bytes)" "the same collectives in the same order" -- "${run3[@]}" "$checked" different-collectives
-  expect "rank 0 calls broadcast(1 x 4 bytes, root 0)" "rank 1 calls broadcast(1 x 4 bytes, root 1)" -- "${run3[@]}" "$checked" different-roots
-  expect "rank 0 calls broadcast(10 x 4 bytes, root 0)" "rank 1 calls broadcast(11 x 4 bytes, root 0)" -- "${run3[@]}" "$checked" different-sizes
-  expect "rank 0 calls broadcast(1 x 4 bytes, root 0)" "rank 1 calls broadcast(1 x 8 bytes, root 0)" -- "${run3[@]}" "$checked" different-types
-  expect "rank 0 calls all_gather(1 x 4 bytes)" "rank 1 calls barrier(0 x 0 bytes)" -- "${run3[@]}" "$checked" barrier-or-not
+  expect "mismatched collectives on a team of 3" "rank 0 calls broadcast at " " (1 x 4 bytes, root 0), but rank 1 calls all_reduce at " "the same collectives in the same order" -- "${run3[@]}" "$checked" different-collectives
+  expect " (1 x 4 bytes, root 0), but rank 1 calls broadcast at " " (1 x 4 bytes, root 1)" -- "${run3[@]}" "$checked" different-roots
+  expect " (10 x 4 bytes, root 0), but rank 1 calls broadcast at " " (11 x 4 bytes, root 0)" -- "${run3[@]}" "$checked" different-sizes
+  expect " (1 x 4 bytes, root 0), but rank 1 calls broadcast at " " (1 x 8 bytes, root 0)" -- "${run3[@]}" "$checked" different-types
+  expect "rank 0 calls all_gather at " " (1 x 4 bytes), but rank 1 calls barrier at " -- "${run3[@]}" "$checked" barrier-or-not
   accept -- "${run3[@]}" "$checked" nothing
   accept -- "${run3[@]}" --threads "$checked" nothing
 fi

@@ -34,4 +34,20 @@ for name in $("$program" --list); do
     fi
   done
 done
+
+# A forgotten flush is named: the put, the read that did not see it, and where both are called.
+put=$(grep -n "far::put(data\[next()\], 1);" "${0%/*}/wrong.cpp" | head -1 | cut -d: -f1)
+"$farside" sim -n 2 --seeds 1..40 "$program" flag_without_flush wrong >"$work/flush" 2>&1
+if ! grep -qE "put #[0-9]+ of rank [01] at .*wrong.cpp:$put \(8 B to rank [01] \+0x[0-9a-f]+, step [0-9]+\) had not landed when rank [01] read it at .*wrong.cpp:[0-9]+" "$work/flush" ||
+  ! grep -qE "rank [01] failed with status 1" "$work/flush"; then
+  echo "FAILED: a forgotten flush is not named:"
+  cat "$work/flush"
+  status=1
+fi
+"$farside" sim -n 2 --seeds 1..40 "$program" two_puts_to_one_place wrong >"$work/none" 2>&1
+if grep -q "had not landed" "$work/none"; then
+  echo "FAILED: a put is named that nobody read too early:"
+  cat "$work/none"
+  status=1
+fi
 exit $status

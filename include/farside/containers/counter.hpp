@@ -63,6 +63,7 @@ class counter {
       if (members.rank() == host) dealloc(word);
     }
     void set(std::uint64_t first) {
+      auto note = detail::calling<"reset of a counter">(*this);
       detail::barrier(members.members());
       if (members.rank() == host) atomic_store(word, first);
       detail::barrier(members.members());

@@ -64,6 +64,7 @@ class hash_map_buffer {
   /// Collective: returns when the changes of all members are in the map. Ends with a barrier of the
   /// map's team.
   void flush() {
+    auto note = detail::calling<"hash_map_buffer::flush">(map_->implementation());
     for (waiting& slot : waiting_)
       if (slot.used) {
         slot.used = false;

@@ -14,6 +14,7 @@
 #include <bit>
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <vector>
 
@@ -50,25 +51,38 @@ T from_memory(const void* at) {
 }
 
 /// Every collective goes through here: counted, named for the board, agreement checked.
-template <class Work>
-auto collectively(const team& over, const char* name, std::size_t element, std::size_t count,
-                  rank_t root, Work work) {
+template <call_name Name, class Work>
+auto collectively(const team& over, std::size_t element, std::size_t count, rank_t root,
+                  std::source_location at, Work work) {
   team_members& t = over.members();
   timed until_return(operation::collective, 0, element * count);
   context& c = until_return.where();
-  c.slot->collectives.fetch_add(1, std::memory_order_relaxed);
+  calls note(c, t, Name, at);
   t.phase = job::waiting::collective;
-  check_agreement(c, t, name, element, count, root);
+  check_agreement(c, t, Name.text, element, count, root);
   return work(c, t);
 }
 
-/// Serialized objects of all members, in order; only where `receive`.
+/// Serialized objects of all members, in order; only where `receive`. Lengths travel with a mark of
+/// the collective: a member that is in another one must not be believed.
 inline std::vector<std::vector<std::byte>> gather_blobs(context& c, team_members& t,
+                                                        const char* name,
                                                         const std::vector<std::byte>& mine,
                                                         bool receive) {
-  std::uint64_t size = mine.size();
+  constexpr unsigned bits = 44;  // of a length: more than a segment has
+  std::uint64_t mark = 0;
+  for (const char* at = name; *at != '\0'; ++at)
+    mark = (mark * 31 + static_cast<unsigned char>(*at)) & 0xfffff;
+  std::uint64_t size = mine.size() | mark << bits;
   std::vector<std::uint64_t> sizes(t.size());
   all_gather_bytes(c, t, &size, sizes.data(), sizeof size);
+  for (rank_t i = 0; i < t.size(); ++i) {
+    if (sizes[i] >> bits != mark)
+      raise("rank ", c.link.rank(), " calls ", name, ", but rank ", t.ranks[i],
+            " does not: it calls another collective, or none. All ranks of a team must call the "
+            "same collectives in the same order.");
+    sizes[i] &= (std::uint64_t{1} << bits) - 1;
+  }
   std::vector<std::vector<std::byte>> blobs(receive ? t.size() : 0);
   std::vector<std::byte*> to(t.size());
   for (rank_t i = 0; receive && i < t.size(); ++i) {
@@ -104,16 +118,17 @@ auto fold_with(Op& op) {
 
 /// The root's value, everywhere.
 template <class T>
-T broadcast(T value, rank_t root, const team& over = world()) {
+T broadcast(T value, rank_t root, const team& over = world(),
+            std::source_location at = std::source_location::current()) {
   detail::require_serializable<T>();
   detail::require_root(over, "broadcast", root);
   if constexpr (detail::plain<T>) {
-    return detail::collectively(over, "broadcast", sizeof(T), 1, root, [&](auto& c, auto& t) {
+    return detail::collectively<"broadcast">(over, sizeof(T), 1, root, at, [&](auto& c, auto& t) {
       detail::broadcast_bytes(c, t, &value, sizeof(T), root);
       return value;
     });
   } else {
-    return detail::collectively(over, "broadcast of objects", 0, 1, root, [&](auto& c, auto& t) {
+    return detail::collectively<"broadcast">(over, 0, 1, root, at, [&](auto& c, auto& t) {
       std::vector<std::byte> bytes;
       if (t.me == root) bytes = to_bytes(value);
       std::uint64_t size = bytes.size();
@@ -127,80 +142,88 @@ T broadcast(T value, rank_t root, const team& over = world()) {
 
 /// The root's elements, into everybody's span, which all have the same length.
 template <class T>
-void broadcast(std::span<T> values, rank_t root, const team& over = world()) {
+void broadcast(std::span<T> values, rank_t root, const team& over = world(),
+               std::source_location at = std::source_location::current()) {
   detail::require_transferable<T>();
   detail::require_root(over, "broadcast", root);
-  detail::collectively(over, "broadcast", sizeof(T), values.size(), root, [&](auto& c, auto& t) {
-    detail::broadcast_bytes(c, t, values.data(), values.size_bytes(), root);
-  });
+  detail::collectively<"broadcast">(
+      over, sizeof(T), values.size(), root, at, [&](auto& c, auto& t) {
+        detail::broadcast_bytes(c, t, values.data(), values.size_bytes(), root);
+      });
 }
 
 /// op(op(value of member 0, of member 1), ...), everywhere. `op` is associative; the order of the
 /// members is kept.
 template <class T, class Op = std::plus<>>
-T all_reduce(T value, Op op = {}, const team& over = world()) {
+T all_reduce(T value, Op op = {}, const team& over = world(),
+             std::source_location at = std::source_location::current()) {
   detail::require_serializable<T>();
   if constexpr (detail::plain<T>) {
-    return detail::collectively(
-        over, "all_reduce", sizeof(T), 1, job::no_rank, [&](auto& c, auto& t) {
+    return detail::collectively<"all_reduce">(
+        over, sizeof(T), 1, job::no_rank, at, [&](auto& c, auto& t) {
           detail::all_reduce_bytes(c, t, &value, 1, sizeof(T), detail::fold_with<T>(op));
           return value;
         });
   } else {
-    return detail::collectively(
-        over, "all_reduce of objects", 0, 1, job::no_rank, [&](auto& c, auto& t) {
-          auto all = detail::unpack_all<T>(detail::gather_blobs(c, t, to_bytes(value), true));
-          T result = std::move(all[0]);
-          for (std::size_t i = 1; i < all.size(); ++i) result = op(std::move(result), all[i]);
-          return result;
-        });
+    return detail::collectively<"all_reduce">(over, 0, 1, job::no_rank, at, [&](auto& c, auto& t) {
+      auto all =
+          detail::unpack_all<T>(detail::gather_blobs(c, t, "all_reduce", to_bytes(value), true));
+      T result = std::move(all[0]);
+      for (std::size_t i = 1; i < all.size(); ++i) result = op(std::move(result), all[i]);
+      return result;
+    });
   }
 }
 
 /// Element by element, in place.
 template <class T, class Op = std::plus<>>
-void all_reduce(std::span<T> values, Op op = {}, const team& over = world()) {
+void all_reduce(std::span<T> values, Op op = {}, const team& over = world(),
+                std::source_location at = std::source_location::current()) {
   detail::require_transferable<T>();
-  detail::collectively(over, "all_reduce", sizeof(T), values.size(), job::no_rank,
-                       [&](auto& c, auto& t) {
-                         detail::all_reduce_bytes(c, t, values.data(), values.size(), sizeof(T),
-                                                  detail::fold_with<T>(op));
-                       });
+  detail::collectively<"all_reduce">(
+      over, sizeof(T), values.size(), job::no_rank, at, [&](auto& c, auto& t) {
+        detail::all_reduce_bytes(c, t, values.data(), values.size(), sizeof(T),
+                                 detail::fold_with<T>(op));
+      });
 }
 
 /// Like all_reduce; the result is the root's alone, others get a value-initialised T.
 template <class T, class Op = std::plus<>>
-T reduce(T value, rank_t root, Op op = {}, const team& over = world()) {
+T reduce(T value, rank_t root, Op op = {}, const team& over = world(),
+         std::source_location at = std::source_location::current()) {
   detail::require_root(over, "reduce", root);
+  detail::calls note(detail::here(), over.members(), detail::named<"reduce">, at);
   T result = all_reduce(std::move(value), op, over);
   return over.rank() == root ? result : T();
 }
 
 /// Every member's value in order, everywhere.
 template <class T>
-std::vector<T> all_gather(const T& value, const team& over = world()) {
+std::vector<T> all_gather(const T& value, const team& over = world(),
+                          std::source_location at = std::source_location::current()) {
   detail::require_serializable<T>();
   if constexpr (detail::plain<T> && !std::same_as<T, bool>) {
-    return detail::collectively(over, "all_gather", sizeof(T), 1, job::no_rank,
-                                [&](auto& c, auto& t) {
-                                  std::vector<T> all(t.size());
-                                  detail::all_gather_bytes(c, t, &value, all.data(), sizeof(T));
-                                  return all;
-                                });
-  } else {
-    return detail::collectively(
-        over, "all_gather of objects", 0, 1, job::no_rank, [&](auto& c, auto& t) {
-          return detail::unpack_all<T>(detail::gather_blobs(c, t, to_bytes(value), true));
+    return detail::collectively<"all_gather">(
+        over, sizeof(T), 1, job::no_rank, at, [&](auto& c, auto& t) {
+          std::vector<T> all(t.size());
+          detail::all_gather_bytes(c, t, &value, all.data(), sizeof(T));
+          return all;
         });
+  } else {
+    return detail::collectively<"all_gather">(over, 0, 1, job::no_rank, at, [&](auto& c, auto& t) {
+      return detail::unpack_all<T>(detail::gather_blobs(c, t, "all_gather", to_bytes(value), true));
+    });
   }
 }
 
 /// Every member's elements, one member after another; all spans have the same length.
 template <class T>
-std::vector<std::remove_const_t<T>> all_gather(std::span<T> values, const team& over = world()) {
+std::vector<std::remove_const_t<T>> all_gather(
+    std::span<T> values, const team& over = world(),
+    std::source_location at = std::source_location::current()) {
   detail::require_transferable<T>();
-  return detail::collectively(
-      over, "all_gather", sizeof(T), values.size(), job::no_rank, [&](auto& c, auto& t) {
+  return detail::collectively<"all_gather">(
+      over, sizeof(T), values.size(), job::no_rank, at, [&](auto& c, auto& t) {
         std::vector<std::remove_const_t<T>> all(values.size() * t.size());
         detail::all_gather_bytes(c, t, values.data(), all.data(), values.size_bytes());
         return all;
@@ -209,36 +232,40 @@ std::vector<std::remove_const_t<T>> all_gather(std::span<T> values, const team& 
 
 /// Every member's value in order, at the root; elsewhere an empty vector.
 template <class T>
-std::vector<T> gather(const T& value, rank_t root, const team& over = world()) {
+std::vector<T> gather(const T& value, rank_t root, const team& over = world(),
+                      std::source_location at = std::source_location::current()) {
   detail::require_serializable<T>();
   detail::require_root(over, "gather", root);
   if constexpr (detail::plain<T> && !std::same_as<T, bool>) {
-    return detail::collectively(over, "gather", sizeof(T), 1, root, [&](auto& c, auto& t) {
+    return detail::collectively<"gather">(over, sizeof(T), 1, root, at, [&](auto& c, auto& t) {
       std::vector<T> all(t.me == root ? t.size() : 0);
       detail::all_gather_bytes(c, t, &value, all.data(), sizeof(T), t.me == root);
       return all;
     });
   } else {
-    return detail::collectively(over, "gather of objects", 0, 1, root, [&](auto& c, auto& t) {
-      return detail::unpack_all<T>(detail::gather_blobs(c, t, to_bytes(value), t.me == root));
+    return detail::collectively<"gather">(over, 0, 1, root, at, [&](auto& c, auto& t) {
+      return detail::unpack_all<T>(
+          detail::gather_blobs(c, t, "gather", to_bytes(value), t.me == root));
     });
   }
 }
 
 /// Inclusive scan: op over the values of members 0 to this one, in order.
 template <class T, class Op = std::plus<>>
-T scan(T value, Op op = {}, const team& over = world()) {
+T scan(T value, Op op = {}, const team& over = world(),
+       std::source_location at = std::source_location::current()) {
   detail::require_serializable<T>();
   if constexpr (detail::plain<T> && sizeof(T) < detail::slot_bytes) {
-    return detail::collectively(over, "scan", sizeof(T), 1, job::no_rank, [&](auto& c, auto& t) {
-      if (t.size() == 1) return value;
-      T before = value;
-      bool any = detail::scan_small(c, t, &value, &before, sizeof(T), detail::fold_with<T>(op));
-      return any ? T(op(before, value)) : value;
-    });
+    return detail::collectively<"scan">(
+        over, sizeof(T), 1, job::no_rank, at, [&](auto& c, auto& t) {
+          if (t.size() == 1) return value;
+          T before = value;
+          bool any = detail::scan_small(c, t, &value, &before, sizeof(T), detail::fold_with<T>(op));
+          return any ? T(op(before, value)) : value;
+        });
   } else {
-    return detail::collectively(over, "scan of objects", 0, 1, job::no_rank, [&](auto& c, auto& t) {
-      auto all = detail::unpack_all<T>(detail::gather_blobs(c, t, to_bytes(value), true));
+    return detail::collectively<"scan">(over, 0, 1, job::no_rank, at, [&](auto& c, auto& t) {
+      auto all = detail::unpack_all<T>(detail::gather_blobs(c, t, "scan", to_bytes(value), true));
       T result = std::move(all[0]);
       for (rank_t i = 1; i <= t.me; ++i) result = op(std::move(result), all[i]);
       return result;
@@ -248,16 +275,18 @@ T scan(T value, Op op = {}, const team& over = world()) {
 
 /// Exclusive scan: op over the values of the members before this one; `first` at member 0.
 template <class T, class Op = std::plus<>>
-T exclusive_scan(T value, T first = T(), Op op = {}, const team& over = world()) {
+T exclusive_scan(T value, T first = T(), Op op = {}, const team& over = world(),
+                 std::source_location at = std::source_location::current()) {
   if constexpr (detail::plain<T> && sizeof(T) < detail::slot_bytes) {
-    return detail::collectively(
-        over, "exclusive_scan", sizeof(T), 1, job::no_rank, [&](auto& c, auto& t) {
+    return detail::collectively<"exclusive_scan">(
+        over, sizeof(T), 1, job::no_rank, at, [&](auto& c, auto& t) {
           T before = value;
           bool any = t.size() > 1 &&
                      detail::scan_small(c, t, &value, &before, sizeof(T), detail::fold_with<T>(op));
           return any ? before : first;
         });
   } else {
+    detail::calls note(detail::here(), over.members(), detail::named<"exclusive_scan">, at);
     auto inclusive = all_gather(scan(std::move(value), op, over), over);
     return over.rank() == 0 ? first : inclusive[over.rank() - 1];
   }
@@ -265,13 +294,14 @@ T exclusive_scan(T value, T first = T(), Op op = {}, const team& over = world())
 
 /// Member i's j-th element becomes member j's i-th; `values` has one for each member, in order.
 template <class T>
-std::vector<T> all_to_all(const std::vector<T>& values, const team& over = world()) {
+std::vector<T> all_to_all(const std::vector<T>& values, const team& over = world(),
+                          std::source_location at = std::source_location::current()) {
   detail::require_serializable<T>();
   if (values.size() != over.size())
     detail::raise("all_to_all needs one value for each of the ", over.size(), " members, not ",
                   values.size(), ".");
-  return detail::collectively(
-      over, "all_to_all", sizeof(T), 1, job::no_rank, [&](auto& c, auto& t) {
+  return detail::collectively<"all_to_all">(
+      over, sizeof(T), 1, job::no_rank, at, [&](auto& c, auto& t) {
         auto exchange_words = [&](std::span<const std::uint64_t> out) {
           std::vector<std::uint64_t> in(t.size()), sizes(t.size(), 8);
           std::vector<const std::byte*> from(t.size());

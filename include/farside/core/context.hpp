@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -94,10 +95,45 @@ struct context {
   bool bereaved = false;  ///< see mourns()
   std::atomic<unsigned> undisturbed_depth{0};  ///< see undisturbed
 
+  // The collective that this rank is in (detail/calls.hpp).
+  // Guarded by `mutex`, as are the slot's copies of them.
+  const char* call_name = nullptr;
+  const char* call_file = "";
+  std::uint32_t call_line = 0;
+  const char* call_files[job::kept_calls] = {};  ///< of the slot's `calls`
+  std::atomic<bool> in_call{false};
+  void (*compares_calls)(context&, std::uint64_t number) = nullptr;  ///< in simulated jobs
+  void compare_calls(std::uint64_t number) { compares_calls(*this, number); }
+  bool simulated() const { return compares_calls != nullptr; }
+  /// Whether the calling thread is inside a collective. Threads of a rank may be in collectives of
+  /// different teams; simulated ranks share a thread.
+  std::atomic<bool>& inside_call() {
+    static constinit thread_local std::atomic<bool> of_thread{false};
+    return threads == thread_level::multiple && !simulated() ? of_thread : in_call;
+  }
+
+  // What this rank waits for, as `waits` has said it: calls inside the wait say other things.
+  std::atomic<job::wait> wait_now{};
+  std::atomic<const char*> wait_subject{nullptr};
+  std::atomic<const char*> asked{nullptr};  ///< see asks_owner
+  std::atomic<bool> wait_told{true};        ///< the board has the names that belong to it
+
+  /// Something was done while this rank waits: it does not stand still.
+  void count_activity() {
+    slot->activity.store(slot->activity.load(std::memory_order_relaxed) + 1,
+                         std::memory_order_relaxed);
+  }
+
+  /// Copies the names of what this rank is in to the board.
+  void tell_names();
+
   void use_slot(job::slot& s) {
     slot = &s;
     notices = link.async_progress() ? &unseen : &slot->waits;
   }
+
+  /// Whether a launcher reads this rank's slot: it prints what the rank says there.
+  bool launched() const { return slot != &private_slot; }
 
   /// Whether this rank fails only because another one has died: then it is not the first cause.
   bool mourns() {
@@ -219,26 +255,52 @@ inline context& here() {
   return *c;
 }
 
-/// Tells the board what this rank waits for, as long as it lives.
+/// Tells the board what this rank waits for, as long as it lives. `subject` is the name of it, if
+/// it has one, and lives as long.
 class waits {
  public:
-  waits(context& c, job::waiting what, rank_t on = job::no_rank)
-      : slot_(*c.slot),
-        outer_(slot_.waits.load(std::memory_order_relaxed)),
-        outer_since_(slot_.waits_since.load(std::memory_order_relaxed)) {
-    slot_.waits_since.store(job::monotonic_ns(), std::memory_order_relaxed);
-    slot_.waits.store({what, on}, std::memory_order_release);
+  waits(context& c, job::waiting what, rank_t on = job::no_rank, const char* subject = nullptr)
+      : c_(c),
+        outer_(c.wait_now.load(std::memory_order_relaxed)),
+        outer_subject_(c.wait_subject.load(std::memory_order_relaxed)),
+        outer_since_(c.slot->waits_since.load(std::memory_order_relaxed)) {
+    tell({what, on}, subject);
+    c.slot->waits_since.store(job::monotonic_ns(), std::memory_order_relaxed);
+    c.slot->waits.store({what, on}, std::memory_order_release);
   }
   ~waits() {
-    slot_.waits.store(outer_, std::memory_order_release);
-    slot_.waits_since.store(outer_since_, std::memory_order_relaxed);
+    c_.slot->waits.store(outer_, std::memory_order_release);
+    c_.slot->waits_since.store(outer_since_, std::memory_order_relaxed);
+    tell(outer_, outer_subject_);
   }
   waits(const waits&) = delete;
 
  private:
-  job::slot& slot_;
+  void tell(job::wait what, const char* subject) {
+    c_.wait_now.store(what, std::memory_order_relaxed);
+    c_.wait_subject.store(subject, std::memory_order_relaxed);
+    c_.slot->subject_ready.store(0, std::memory_order_relaxed);
+    c_.wait_told.store(false, std::memory_order_relaxed);
+  }
+
+  context& c_;
   job::wait outer_;
+  const char* outer_subject_;
   std::uint64_t outer_since_;
+};
+
+/// As long as it lives, waits for futures are waits for the answer of who owns a part of
+/// `container`.
+class asks_owner {
+ public:
+  asks_owner(context& c, const char* container)
+      : c_(c), outer_(c.asked.exchange(container, std::memory_order_relaxed)) {}
+  ~asks_owner() { c_.asked.store(outer_, std::memory_order_relaxed); }
+  asks_owner(const asks_owner&) = delete;
+
+ private:
+  context& c_;
+  const char* outer_;
 };
 
 /// Finds the context; counts and times one operation as long as it lives, if somebody counts.
@@ -469,24 +531,31 @@ inline bool context::progress() {
     return false;
   message_service* post = service();
   bool served = post != nullptr && post->serve();
+  if (served) count_activity();
   std::vector<std::shared_ptr<pending>> now;
   {
     std::lock_guard lock(mutex);
     if (in_flight.empty()) return served;
     now.swap(in_flight);
   }
-  std::erase_if(now, [](auto& p) { return p->poll(); });  // may add to in_flight
+  if (std::erase_if(now, [](auto& p) { return p->poll(); }) != 0)  // may add to in_flight
+    count_activity();
   std::lock_guard lock(mutex);
   if (FARSIDE_MUTANT(progress_forgets_new_work)) in_flight.clear();
   in_flight.insert(in_flight.end(), now.begin(), now.end());
   return served;
 }
 
+/// Whether the calling thread is in the handler of a message.
+inline bool is_in_handler(context& c) {
+  message_service* post = c.messages.load(std::memory_order_acquire);
+  return post != nullptr && post->inside_handler();
+}
+
 /// Checked builds: a handler of a message may not wait.
 inline void check_may_wait(context& c) {
   if constexpr (FARSIDE_CHECKED) {
-    message_service* post = c.messages.load(std::memory_order_acquire);
-    if (post == nullptr || !post->inside_handler()) return;
+    if (!is_in_handler(c)) return;
     job::waiting what = c.slot->waits.load(std::memory_order_relaxed).what;
     raise("rank ", c.link.rank(), ": the handler of a message waits for ",
           what == job::waiting::nothing ? "other ranks" : job::name_of(what),
@@ -511,8 +580,56 @@ inline bool context::wait_round(unsigned& rounds) {
   return progress();
 }
 
+/// The end of a path, as much of it as has room.
+inline void copy_path(char* to, std::size_t room, const char* path) {
+  std::size_t n = std::strlen(path);
+  if (n >= room) {
+    path += n - room + 1;
+    if (const char* next = std::strchr(path, '/')) path = next + 1;
+  }
+  std::strncpy(to, path, room - 1);
+  to[room - 1] = '\0';
+}
+
+inline void context::tell_names() {
+  std::lock_guard lock(mutex);
+  job::slot& s = *slot;
+  for (std::size_t i = 0; i < job::kept_calls; ++i) {
+    job::called& entry = s.calls[i];
+    if (entry.number.load(std::memory_order_relaxed) != 0 && entry.file[0] == '\0' &&
+        call_files[i] != nullptr)
+      copy_path(entry.file, sizeof entry.file, call_files[i]);
+  }
+  if (call_name != nullptr) {
+    s.call.number.store(0, std::memory_order_relaxed);
+    std::strncpy(s.call.name, call_name, sizeof s.call.name - 1);
+    copy_path(s.call.file, sizeof s.call.file, call_file);
+    s.call.line = call_line;
+    s.call.number.store(s.collectives.load(std::memory_order_relaxed), std::memory_order_release);
+  }
+  if (const char* subject = wait_subject.load(std::memory_order_relaxed)) {
+    std::strncpy(s.subject, subject, sizeof s.subject - 1);
+    s.subject_ready.store(1, std::memory_order_release);
+  }
+  wait_told.store(true, std::memory_order_relaxed);
+}
+
 inline void context::quiet_wait_round() {
+  // Loops of containers that end soon do not say what they wait for: this round does.
+  if (launched() && wait_now.load(std::memory_order_relaxed).what == job::waiting::nothing)
+    slot->waits.store({job::waiting::others, job::no_rank}, std::memory_order_relaxed);
   link.pause();
+  slot->rounds.store(slot->rounds.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (launched()) {
+    // Its own operations go on while it waits, be they as long as they like.
+    if (threads == thread_level::single && !in_flight.empty()) count_activity();
+    // What was done in this round may have said that it waits for something else.
+    slot->waits.store(wait_now.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    constexpr std::uint64_t long_ns = 5'000'000;
+    if (!wait_told.load(std::memory_order_relaxed) &&
+        job::monotonic_ns() - slot->waits_since.load(std::memory_order_relaxed) > long_ns)
+      tell_names();
+  }
   if (auto lost = link.lost_rank(); lost >= 0) [[unlikely]] {
     mourns();
     const char* kind = lost < link.nprocs() ? "rank " : "progress rank ";

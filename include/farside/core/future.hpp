@@ -152,7 +152,12 @@ class [[nodiscard]] future {
   void wait() {
     if (now_ || require().poll()) return;
     detail::context& c = detail::here();
-    detail::waits note(c, job::waiting::future);
+    const char* asked = c.asked.load(std::memory_order_relaxed);
+    detail::waits note(c,
+                       asked != nullptr           ? job::waiting::answer
+                       : detail::is_in_handler(c) ? job::waiting::reply
+                                                  : job::waiting::future,
+                       job::no_rank, asked);
     detail::count_wait(c);
     for (unsigned rounds = 0; !state_->poll();) c.wait_round(rounds);
   }

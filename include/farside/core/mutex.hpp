@@ -254,7 +254,7 @@ inline void mutex_state::unlock(std::size_t i) {
       last = compare_swap(tail(i), me(), 0) == me();
     if (!last && FARSIDE_MUTANT(mutex_unlinked_forgotten)) last = true;
     if (!last) {
-      waits note(*where, job::waiting::atomic);
+      waits note(*where, job::waiting::unlock, job::no_rank, label.c_str());
       while ((after = successor(i)) == 0) where->wait_round();
     }
   }
@@ -279,10 +279,8 @@ inline void mutex_state::await_grant(std::size_t i, rank_t before) {
   count_wait(c);
   rank_t on = members.world_rank(before);
   if (c.messages.load(std::memory_order_acquire) != nullptr && c.attends == attention::poll)
-    serve_until(c, offset, due, job::waiting::atomic, on);  // in await it may sleep
-  if (c.link.await(offset, due)) return;
-  waits note(c, job::waiting::atomic, on);
-  while (!c.link.await(offset, due)) c.wait_round();
+    serve_until(c, offset, due, job::waiting::lock, on, label.c_str());  // in await it may sleep
+  await_word(c, offset, due, job::waiting::lock, on, label.c_str());
 }
 
 }  // namespace detail

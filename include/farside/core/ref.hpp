@@ -3,15 +3,17 @@
 
 #include <farside/core/ptr.hpp>
 
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
 namespace far::inline FARSIDE_BACKEND {
 
 template <class T>
-std::remove_const_t<T> get(ptr<T> from);
+std::remove_const_t<T> get(ptr<T> from, std::source_location at = std::source_location::current());
 template <class T>
-void put(ptr<T> to, const std::type_identity_t<T>& value);
+void put(ptr<T> to, const std::type_identity_t<T>& value,
+         std::source_location at = std::source_location::current());
 
 template <class T>
 class ref {

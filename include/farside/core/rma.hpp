@@ -7,14 +7,31 @@
 
 #include <bit>
 #include <cstring>
+#include <source_location>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
+namespace detail {
+
+/// Where the program calls the operation that follows: the simulator names it in its reports.
+/// Nothing elsewhere. Places in the library itself say nothing to its users.
+[[gnu::always_inline]] inline void note_place([[maybe_unused]] std::source_location at) {
+#if defined(FARSIDE_USE_SIM)
+  constexpr std::string_view here = std::source_location::current().file_name();
+  constexpr std::size_t folder = here.rfind("core/");
+  bool ours = std::string_view(at.file_name()).substr(0, folder) == here.substr(0, folder);
+  sim_backend::next_place = {at.file_name(), ours ? 0 : at.line()};
+#endif
+}
+
+}  // namespace detail
 
 /// Reads one object. One-sided; complete on return; sees this rank's own earlier puts. 1 get.
 template <class T>
-[[gnu::always_inline]] inline std::remove_const_t<T> get(ptr<T> from) {
+[[gnu::always_inline]] inline std::remove_const_t<T> get(ptr<T> from, std::source_location at) {
+  detail::note_place(at);
   using value = std::remove_const_t<T>;
   return detail::access(operation::get, from.rank(), sizeof(T),
                         [from](auto& link) __attribute__((always_inline)) {
@@ -29,7 +46,9 @@ template <class T>
 
 /// Reads `n` objects to `to`. One-sided; complete on return. 1 get.
 template <class T>
-[[gnu::always_inline]] inline void get(ptr<T> from, std::remove_const_t<T>* to, std::size_t n) {
+[[gnu::always_inline]] inline void get(ptr<T> from, std::remove_const_t<T>* to, std::size_t n,
+                                       std::source_location at = std::source_location::current()) {
+  detail::note_place(at);
   detail::access(operation::get, from.rank(), n * sizeof(T),
                  [from, to, n](auto& link) __attribute__((always_inline)) {
                    detail::check_access(link, "get", from, n);
@@ -39,17 +58,20 @@ template <class T>
 
 /// Reads `n` objects. One-sided; complete on return. 1 get.
 template <class T>
-std::vector<std::remove_const_t<T>> get(ptr<T> from, std::size_t n) {
+std::vector<std::remove_const_t<T>> get(ptr<T> from, std::size_t n,
+                                        std::source_location at = std::source_location::current()) {
   detail::check_access(detail::here().link, "get", from, n);  // before so much memory is asked for
   std::vector<std::remove_const_t<T>> result(n);
-  get(from, result.data(), n);
+  get(from, result.data(), n, at);
   return result;
 }
 
 /// Writes one object. One-sided; `value` may change on return; complete at the target after
 /// flush or barrier, and not ordered with anything before. 1 put.
 template <class T>
-[[gnu::always_inline]] inline void put(ptr<T> to, const std::type_identity_t<T>& value) {
+[[gnu::always_inline]] inline void put(ptr<T> to, const std::type_identity_t<T>& value,
+                                       std::source_location at) {
+  detail::note_place(at);
   static_assert(!std::is_const_v<T>,
                 "far::put through a far::ptr<const T>: the target is read-only");
   auto write = [to](auto& link, const T& from) __attribute__((always_inline)) {
@@ -71,7 +93,9 @@ template <class T>
 /// Writes `n` objects from `from`, which may be reused on return. 1 put.
 template <class T>
 [[gnu::always_inline]] inline void put(ptr<T> to, const std::type_identity_t<T>* from,
-                                       std::size_t n) {
+                                       std::size_t n,
+                                       std::source_location at = std::source_location::current()) {
+  detail::note_place(at);
   static_assert(!std::is_const_v<T>,
                 "far::put through a far::ptr<const T>: the target is read-only");
   detail::access(operation::put, to.rank(), n * sizeof(T),
@@ -82,8 +106,9 @@ template <class T>
 }
 
 template <class T>
-void put(ptr<T> to, std::span<const std::type_identity_t<T>> from) {
-  put(to, from.data(), from.size());
+void put(ptr<T> to, std::span<const std::type_identity_t<T>> from,
+         std::source_location at = std::source_location::current()) {
+  put(to, from.data(), from.size(), at);
 }
 
 /// Begins to read one object. 1 get, not waited for.

@@ -39,6 +39,7 @@
 #include <farside/detail/messages/call.hpp>
 
 #include <memory>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -83,7 +84,8 @@ void rpc_ff(rank_t to, F&& f, Args&&... args) {
 /// handlers and continuations of rpcs have sent meanwhile too, every rpc's future is ready, and
 /// puts of handlers are complete. Ships what far::visits have gathered. The end of the runtime does
 /// the same. At least 2 all_reduces, and one more for each round in which something was under way.
-inline void quiesce() {
+inline void quiesce(std::source_location at = std::source_location::current()) {
+  detail::calls note(detail::here(), *detail::here().world, detail::named<"quiesce">, at);
   static_cast<void>(&detail::sends_messages<>::announced);
   detail::post_office::of(detail::here()).quiesce();
 }

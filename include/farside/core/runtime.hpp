@@ -6,7 +6,9 @@
 #include <farside/detail/last_words.hpp>
 #include <farside/detail/report.hpp>
 #include <farside/detail/standard_streams.hpp>
+#include <farside/detail/verdict.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -86,9 +88,12 @@ class runtime {
   runtime& operator=(const runtime&) = delete;
   ~runtime();
 
-  /// Says why this rank is about to fail; the launcher will name it.
-  void fail(const char* why) {
-    if (!context_->mourns()) context_->slot->say(why);
+  /// Says why this rank is about to fail. True: a launcher hears it, and prints it.
+  bool fail(const char* why) {
+    context_->tell_names();
+    if (context_->mourns()) return false;
+    context_->slot->say(why);
+    return context_->launched();
   }
 
  private:
@@ -96,7 +101,7 @@ class runtime {
   bool refuse(const char* why) {
     context_->slot->say(why);
     end_as_ = job::rank_state::refused;
-    return context_->slot != &context_->private_slot;
+    return context_->launched();
   }
 
   template <class Body>
@@ -121,20 +126,75 @@ class runtime {
   std::unique_ptr<detail::context> context_;
   int unwinding_ = std::uncaught_exceptions();
   job::rank_state end_as_ = job::rank_state::failed;  ///< when an exception leaves its scope
+  job::leaving how_it_ends_ = job::leaving::runtime;
 };
 
 namespace detail {
+
+/// The contexts of simulated ranks, by rank: all are in this process.
+inline std::vector<context*> simulated_ranks;
+
+inline job::slots simulated_slots() {
+  job::slots result;
+  for (context* c : simulated_ranks) {
+    if (c == nullptr) return {};  // it has ended, or not begun
+    c->tell_names();
+    result.push_back(c->slot);
+  }
+  return result;
+}
+
+/// Why the simulated ranks cannot go on; empty if that is not known.
+inline std::string explain_simulated() {
+  job::slots ranks = simulated_slots();
+  if (ranks.empty()) return "";
+  std::string why = job::different_calls(ranks);
+  if (why.empty()) why = job::others_have_left(ranks);
+  return why.empty() ? "" : why + ". " + job::same_collectives;
+}
+
+/// A rank has entered a collective of all ranks: those that have entered one of the same number
+/// must have called the same.
+inline void compare_simulated(context& c, std::uint64_t number) {
+  job::said_call mine = job::call_of(*c.slot, number);
+  for (context* other : simulated_ranks) {
+    if (other == nullptr || other == &c) continue;
+    job::said_call theirs = job::call_of(*other->slot, number);
+    if (theirs.number != number || theirs.name == mine.name) continue;
+    c.tell_names();
+    other->tell_names();
+    rank_t first = std::min(c.link.rank(), other->link.rank());
+    context& a = first == c.link.rank() ? c : *other;
+    context& b = &a == &c ? *other : c;
+    raise("rank ", a.link.rank(), " calls ", job::call_of(*a.slot, number).text(), ", rank ",
+          b.link.rank(), " calls ", job::call_of(*b.slot, number).text(), ". ",
+          job::same_collectives);
+  }
+}
 
 /// A simulated machine runs many ranks on one thread: it must know whose context is current.
 template <class Context, class Link>
 void bind_to_machine(Link& link, Context* c) {
   if constexpr (requires { link.machine(); }) {
     auto describe = [](void* of) {
-      auto [what, on] = static_cast<Context*>(of)->slot->waits.load();
-      return std::string(job::name_of(what)) + (on == job::no_rank ? "" : text(" of rank ", on));
+      auto* rank = static_cast<Context*>(of);
+      rank->tell_names();
+      return job::describe_wait_fully(*rank->slot);
     };
-    link.machine().bind(link.rank(),
-                        {c, [](void* of) { set_current(static_cast<Context*>(of)); }, describe});
+    auto stands = [](void* of) -> std::uint64_t {
+      job::slot& s = *static_cast<Context*>(of)->slot;
+      std::uint64_t since = s.waits_since;
+      return since == 0 ? 0 : (since ^ s.activity * 0x9e3779b97f4a7c15u) | 1;
+    };
+    if (ranks_are_simulated()) {
+      simulated_ranks.resize(link.nprocs());
+      if (c != nullptr && simulated_ranks[link.rank()] != nullptr)  // of a run that was given up
+        std::fill(simulated_ranks.begin(), simulated_ranks.end(), nullptr);
+      simulated_ranks[link.rank()] = c;
+      if (c != nullptr) c->compares_calls = compare_simulated;
+    }
+    link.machine().bind(link.rank(), {c, [](void* of) { set_current(static_cast<Context*>(of)); },
+                                      describe, stands, explain_simulated});
   }
 }
 
@@ -181,6 +241,8 @@ inline void runtime::attach_board(detail::context& c, bool as_thread) {
   c.slot->rank.store(c.link.rank());
   c.slot->world.store(c.link.nprocs());
   c.slot->waits.store({});
+  c.slot->left.store(job::leaving::no);
+  c.slot->threads.store(c.threads == thread_level::multiple);
   c.slot->pid.store(static_cast<std::uint32_t>(getpid()));
   c.slot->state.store(job::rank_state::running);
 }
@@ -203,6 +265,10 @@ inline runtime::~runtime() {
   try {
     detail::waits note(c, job::waiting::ending);
     detail::message_service* post = c.service();
+    c.tell_names();
+    c.slot->left.store(how_it_ends_, std::memory_order_release);
+    c.world->phase = job::waiting::ending;
+    detail::leave_together(c, *c.world);
     if (post != nullptr) post->finish();
     c.world->phase = job::waiting::ending;
     detail::synchronize(c, *c.world);
@@ -214,8 +280,7 @@ inline runtime::~runtime() {
     c.slot->state.store(job::rank_state::finished);
     c.link.finish();
   } catch (const std::exception& e) {
-    fail(e.what());
-    std::fprintf(stderr, "rank %u: %s\n", c.link.rank(), e.what());
+    if (!fail(e.what())) std::fprintf(stderr, "rank %u: %s\n", c.link.rank(), e.what());
     detail::tell_machine(c.link, detail::is_excusable(e));
     c.link.abort(e.what());
   }
@@ -270,6 +335,7 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
     bool told = false;
     try {
       runtime world(start_with);
+      world.how_it_ends_ = job::leaving::far_run;
       name = detail::text("rank ", rank());
       try {
         return detail::call_body(body, argc, argv);
@@ -277,7 +343,7 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
         told = world.refuse(e.what());
         throw;
       } catch (const std::exception& e) {
-        world.fail(e.what());
+        told = world.fail(e.what());
         throw;
       }
     } catch (const refusal& e) {
@@ -294,7 +360,7 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
       if (detail::is_excusable(e) && detail::ranks_are_simulated())
         detail::any_backend::chosen_carrier()->excuse(start_with);
 #endif
-      std::fprintf(stderr, "%s: %s\n", name.c_str(), e.what());
+      if (!told) std::fprintf(stderr, "%s: %s\n", name.c_str(), e.what());
     } catch (...) {
       std::fprintf(stderr, "%s: an exception that is no std::exception\n", name.c_str());
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <farside/core/memory.hpp>
+#include <farside/detail/calls.hpp>
 #include <farside/detail/container_state.hpp>
 #include <farside/detail/mutants.hpp>
 #include <farside/detail/waves.hpp>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <source_location>
 #include <utility>
 #include <vector>
 
@@ -34,13 +36,16 @@ class team {
 
   /// Collective over this team: one new team for each colour, ordered by key and then by rank.
   /// A negative colour joins none. 2 all_gathers.
-  team split(int colour, int key = 0) const;
+  team split(int colour, int key = 0,
+             std::source_location at = std::source_location::current()) const;
 
   /// Collective over this team: positions first, first + stride, ... (`count` of them).
-  team range(rank_t first, rank_t count, rank_t stride = 1) const;
+  team range(rank_t first, rank_t count, rank_t stride = 1,
+             std::source_location at = std::source_location::current()) const;
 
   /// Collective over this team: the given positions, in the given order.
-  team list(const std::vector<rank_t>& positions) const;
+  team list(const std::vector<rank_t>& positions,
+            std::source_location at = std::source_location::current()) const;
 
   detail::team_members& members() const {
     if (!members_)
@@ -66,9 +71,9 @@ inline rank_t nprocs() { return detail::here().link.nprocs(); }
 
 namespace detail {
 
-inline void barrier(team_members& t) {
+inline void barrier(team_members& t, std::source_location at = {}) {
   perform(operation::barrier, 0, 0, [&](context& c) {
-    c.slot->collectives.fetch_add(1, std::memory_order_relaxed);
+    calls note(c, t, named<"barrier">, at);
     t.phase = job::waiting::barrier;
     check_agreement(c, t, "barrier", 0, 0, job::no_rank);
     before_barrier(c, t);
@@ -81,12 +86,17 @@ inline void barrier(team_members& t) {
 
 /// Returns when all members have called it. All their earlier puts are complete and visible to
 /// all members. Costs a flush and 2 log8(size) signals.
-inline void barrier(const team& over) { detail::barrier(over.members()); }
-inline void barrier() { detail::barrier(*detail::here().world); }
+inline void barrier(const team& over, std::source_location at = std::source_location::current()) {
+  detail::barrier(over.members(), at);
+}
+inline void barrier(std::source_location at = std::source_location::current()) {
+  detail::barrier(*detail::here().world, at);
+}
 
-inline team team::split(int colour, int key) const {
+inline team team::split(int colour, int key, std::source_location at) const {
   detail::context& c = detail::here();
   detail::team_members& parent = members();
+  detail::calls note(c, parent, detail::named<"team::split">, at);
   parent.phase = job::waiting::collective;
   struct wish {
     int colour, key;
@@ -151,23 +161,25 @@ inline team team::split(int colour, int key) const {
     if (now == nullptr || now->ended) return;            // its memory has gone with the runtime
     if (std::uncaught_exceptions() > unwinding) return;  // nobody may answer any more
     t->phase = job::waiting::collective;
+    detail::calls note(*now, *t, detail::named<"the destructor of a far::team">, {});
     if (!FARSIDE_MUTANT(team_ends_at_once)) detail::synchronize(*now, *t);
     std::lock_guard lock(now->mutex);
     detail::free_own(*now, t->blocks[t->me]);
   }));
 }
 
-inline team team::range(rank_t first, rank_t count, rank_t stride) const {
+inline team team::range(rank_t first, rank_t count, rank_t stride, std::source_location at) const {
   if (count != 0 && (stride == 0 || first + std::uint64_t{count - 1} * stride >= size()))
     detail::raise("team::range(", first, ", ", count, ", ", stride, ") reaches beyond the ", size(),
                   " members of the team.");
   rank_t me = rank();
   bool in =
       count != 0 && me >= first && (me - first) % stride == 0 && (me - first) / stride < count;
+  detail::calls note(detail::here(), members(), detail::named<"team::range">, at);
   return split(in ? 0 : -1, static_cast<int>(me));
 }
 
-inline team team::list(const std::vector<rank_t>& positions) const {
+inline team team::list(const std::vector<rank_t>& positions, std::source_location at) const {
   // All members check all positions, so that none waits for one that has thrown.
   std::vector<bool> named(size());
   int key = -1;
@@ -179,6 +191,7 @@ inline team team::list(const std::vector<rank_t>& positions) const {
     named[positions[i]] = true;
     if (positions[i] == rank()) key = static_cast<int>(i);
   }
+  detail::calls note(detail::here(), members(), detail::named<"team::list">, at);
   return split(key >= 0 ? 0 : -1, key);
 }
 

@@ -66,6 +66,7 @@ struct bloom_words : shared_state {
           std::min<std::uint64_t>(zeros.size(), each - done));
   }
   void clear() {
+    auto note = calling<"clear of a bloom filter">(*this);
     detail::barrier(members.members());
     zero();
     detail::barrier(members.members());
@@ -74,6 +75,7 @@ struct bloom_words : shared_state {
   /// Collective. `rate_of(word)`: how many questions that meet this word it answers wrongly.
   template <class RateOf>
   bloom_statistics look(RateOf rate_of) const {
+    auto note = calling<"statistics of a bloom filter">(*this);
     struct sums {
       std::uint64_t set;
       double rate;

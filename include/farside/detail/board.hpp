@@ -46,8 +46,18 @@ enum class waiting : std::uint32_t {
   atomic,
   flush,
   ending,
-  requests
+  requests,
+  pop,
+  push,
+  lock,
+  unlock,
+  reply,
+  room,
+  exchange,
+  answer,
+  others
 };
+inline constexpr waiting last_wait = waiting::others;
 
 inline const char* name_of(waiting what) {
   constexpr const char* names[] = {"nothing: it computes",
@@ -59,8 +69,17 @@ inline const char* name_of(waiting what) {
                                    "a put",
                                    "an atomic",
                                    "a flush",
-                                   "the other ranks to end",
-                                   "requests of others"};
+                                   "the other ranks to leave far::run",
+                                   "requests of others",
+                                   "an element to pop from the empty queue",
+                                   "room to push to the full queue",
+                                   "the lock of mutex",
+                                   "the next owner, to unlock mutex",
+                                   "a future, inside a handler",
+                                   "room for a message",
+                                   "messages of others, to finish exchange",
+                                   "the answer of an owner, for an operation on",
+                                   "another rank's change of a container"};
   return names[static_cast<std::uint32_t>(what)];
 }
 
@@ -79,6 +98,21 @@ struct alignas(8) wait {
   std::uint32_t on = no_rank;  ///< the rank waited for, or no_rank
 };
 
+/// One collective that a rank has entered, as the user wrote it. The rank writes `number` last, and
+/// clears it first when it uses the entry again: a reader that finds the same number before and
+/// after has read one call. `file` follows late, when somebody may want to know.
+struct called {
+  std::atomic<std::uint64_t> number;  ///< among those of the team of all ranks, from 1
+  char name[40];                      ///< all_reduce
+  char file[68];                      ///< empty: not known, or not yet
+  std::uint32_t line;
+};
+
+/// How a rank came to its end, if it has.
+enum class leaving : std::uint32_t { no, far_run, runtime };
+
+inline constexpr std::size_t kept_calls = 8;  ///< a rank is ahead of others by one or two
+
 /// One rank's slot. Every field is written by one side only: the rank writes all but
 /// `wait_status`, which its supervisor writes once the process has been reaped.
 struct alignas(64) slot {
@@ -95,7 +129,21 @@ struct alignas(64) slot {
   std::atomic<std::uint32_t> wait_status;    ///< as waitpid() gave it
   std::atomic<std::uint32_t> message_ready;  ///< 1 once `message` is complete
   std::atomic<std::uint32_t> bereaved;       ///< 1: ends only because another rank has died
-  char message[444];                         ///< why the rank failed, in its own words
+  char message[1000];                        ///< why the rank failed, in its own words
+
+  // What a hang is decided by (detail/verdict.hpp).
+  std::atomic<leaving> left;           ///< it has left far::run, and enters no collective any more
+  std::atomic<std::uint32_t> threads;  ///< 1: other threads of this rank may use the library too
+  std::atomic<std::uint64_t> inside;   ///< the number of the collective of all ranks it is in, or 0
+  std::atomic<std::uint64_t> entered;  ///< how many collectives of all ranks it has entered
+  std::atomic<std::uint64_t> rounds;   ///< how often it has looked around while it waited
+  std::atomic<std::uint64_t> activity;  ///< what it has done while it waited: messages and the like
+  called calls[kept_calls];             ///< the last collectives of all ranks; number n is at n % 8
+  called call;       ///< what it is in, over any team; its number is `collectives`
+  char subject[64];  ///< what it waits for has this name; empty: none
+  std::atomic<std::uint32_t> subject_ready;
+  std::atomic<std::uint32_t> frames_ready;  ///< 1 once `frames` is complete
+  std::uint64_t frames[48];                 ///< its stack, when it was asked; 0 ends it
 
   void say(const char* text) {
     if (message_ready.load(std::memory_order_acquire)) return;  // the first cause counts
@@ -106,7 +154,7 @@ struct alignas(64) slot {
   }
 };
 
-inline constexpr std::uint64_t board_magic = 0x31'64'72'61'6f'62'72'66;  // "frboard1"
+inline constexpr std::uint64_t board_magic = 0x32'64'72'61'6f'62'72'66;  // "frboard2"
 
 /// The slots follow the header directly.
 struct alignas(64) board {

@@ -10,8 +10,11 @@
 #include <farside/detail/container_state.hpp>
 #include <farside/detail/together.hpp>
 
+#include <cstring>
 #include <exception>
 #include <memory>
+#include <optional>
+#include <source_location>
 #include <string>
 #include <utility>
 
@@ -27,6 +30,8 @@ struct container_options {
   /// For engine::automatic: how long members compute between two calls of the library that serve.
   /// Messages wait for half of that on average, unless a thread serves (far::attention).
   std::chrono::nanoseconds computes{0};
+  /// Where the container is made, for reports of programs that hang. Leave it as it is.
+  std::source_location made_at = std::source_location::current();
 };
 
 namespace detail {
@@ -37,12 +42,18 @@ namespace detail {
 struct shared_state : container_state {
   /// Collective. `kind` is the type's name.
   shared_state(const char* kind, const container_options& with)
-      : members(with.over ? with.over : world()), kind_name(kind), label(with.name) {
+      : members(with.over ? with.over : world()),
+        kind_name(kind),
+        label(with.name),
+        call_name_("the constructor of ", kind) {
     context& c = here();
     unwinding = std::uncaught_exceptions();
     where = &c;
     barriers_of = &members.members();
     if (label.empty()) label = text(kind, " ", c.containers.size() + 1);
+    bool known =
+        std::strcmp(with.made_at.file_name(), container_options().made_at.file_name()) != 0;
+    making.emplace(c, members.members(), call_name_, known ? with.made_at : std::source_location());
   }
   shared_state(const shared_state&) = delete;
 
@@ -59,6 +70,7 @@ struct shared_state : container_state {
 
   /// From now on, when all of it has been constructed, it hears of barriers.
   void enlist() {
+    making.reset();
     std::lock_guard lock(where->mutex);
     where->containers.push_back(this);
     constructed = true;
@@ -70,6 +82,9 @@ struct shared_state : container_state {
       std::unique_ptr<shared_state> owned(state);
       if (state->where == nullptr) return;                        // its memory has gone
       if (std::uncaught_exceptions() > state->unwinding) return;  // nobody may answer any more
+      call_name name("the destructor of ", state->kind_name);
+      calls note(*state->where, state->members.members(), name, {});
+      state->members.members().phase = job::waiting::collective;
       state->before_end();
       synchronize(*state->where, state->members.members());  // nobody uses it any more
       state->release();
@@ -85,7 +100,17 @@ struct shared_state : container_state {
 
   /// How errors call it.
   std::string full_name() const { return text(kind_name, " '", label, "'"); }
+
+ private:
+  call_name call_name_;         ///< of its construction
+  std::optional<calls> making;  ///< until all of it has been constructed
 };
+
+/// Says, as long as it lives, that this rank is in a collective of a container.
+template <call_name Name>
+calls calling(const shared_state& of) {
+  return calls(*of.where, of.members.members(), Name, {});
+}
 
 /// Owns a state; what containers hold. Dereferencing a handle that was moved from, or whose runtime
 /// has ended, throws.

@@ -333,6 +333,7 @@ class element_access {
 
   /// Collective: all elements on every member, as all have left them. 2 barriers.
   std::vector<T> all_to_vector() const {
+    auto note = calling<"all_to_vector of an array">(*state_);
     barrier(state_->members.members());
     std::vector<T> result = to_vector();
     barrier(state_->members.members());
@@ -360,6 +361,7 @@ class element_access {
   template <class Make>
   void collectively_write(Make make) {
     elements<T>& s = *state_;
+    auto note = calling<"fill or assign of an array">(s);
     barrier(s.members.members());
     constexpr std::size_t piece = std::max<std::size_t>(1, (std::size_t{1} << 16) / sizeof(form));
     raw_array<form> values(std::min(s.my_size(), piece));

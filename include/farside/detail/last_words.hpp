@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <exception>
 #include <mutex>
+#include <string>
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
@@ -39,8 +40,10 @@ void tell_machine(Link& link, bool excusable) {
     }
   }
   if (current != nullptr) {
-    if (!current->mourns()) current->slot->say(why.c_str());
-    std::fprintf(stderr, "rank %u: uncaught exception: %s\n", current->link.rank(), why.c_str());
+    bool told = !current->mourns() && current->launched();
+    if (told) current->slot->say(why.c_str());
+    if (!told)
+      std::fprintf(stderr, "rank %u: uncaught exception: %s\n", current->link.rank(), why.c_str());
     tell_machine(current->link, excusable);
   } else {
     std::fprintf(stderr, "uncaught exception: %s\n", why.c_str());
@@ -48,18 +51,18 @@ void tell_machine(Link& link, bool excusable) {
   std::abort();
 }
 
-/// SIGQUIT from the launcher: where is this rank? backtrace() was called once before, so that it
-/// need not load anything here.
+/// SIGQUIT from the launcher: where is this rank? The launcher reads the answer from the board, and
+/// finds the names. backtrace() was called once before, so that it need not load anything here.
 inline void on_quit(int) {
-  void* frames[64];
-  int n = backtrace(frames, 64);
-  char head[64];
-  int length =
-      current == nullptr
-          ? std::snprintf(head, sizeof head, "stack of pid %d:\n", static_cast<int>(getpid()))
-          : std::snprintf(head, sizeof head, "stack of rank %u:\n", current->link.rank());
-  if (write(2, head, static_cast<std::size_t>(length)) < 0) return;
-  backtrace_symbols_fd(frames, n, 2);
+  context* c = current != nullptr ? current : process_context.load();
+  if (c == nullptr || c->slot->frames_ready.load(std::memory_order_relaxed)) return;
+  job::slot& s = *c->slot;
+  constexpr int most = static_cast<int>(sizeof s.frames / sizeof s.frames[0]);
+  void* frames[most];
+  int n = backtrace(frames, most);
+  for (int i = 0; i < most; ++i)
+    s.frames[i] = i < n ? reinterpret_cast<std::uintptr_t>(frames[i]) : 0;
+  s.frames_ready.store(1, std::memory_order_release);
 }
 
 inline std::once_flag handlers_installed;

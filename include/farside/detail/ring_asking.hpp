@@ -171,6 +171,7 @@ std::optional<Answer> ring_answer(State& s, std::size_t operations,
 template <class State>
 [[gnu::noinline, gnu::cold]] std::optional<std::uint64_t> ask_push(
     State& s, std::span<const typename State::element> values, ring_asks how) {
+  asks_owner note(*s.where, s.label.c_str());
   auto answer = s.choice.send(s.host, values.size(), push_question(s, values, how)).get();
   return ring_answer<std::uint64_t>(s, values.size(), answer);
 }
@@ -181,6 +182,7 @@ template <class State>
   using T = typename State::element;
   writer message = s.choice.message(&serve_pop<State>);
   message << s.line.memory().raw() << how << exactly << most;
+  asks_owner note(*s.where, s.label.c_str());
   auto cargo = ring_answer<std::vector<ring_cargo<T>>>(
       s, 1, s.choice.send(s.host, 1, std::move(message)).get());
   if constexpr (box<T>::in_place) {

@@ -232,7 +232,7 @@ class mixed_ring : public hosted_ring<T, Slots> {
       relax();
       if (ready()) return;
     }
-    waits note(*s.where, what, s.line.host());
+    waits note(*s.where, what, s.line.host(), s.label.c_str());
     while (!ready()) s.where->wait_round();
   }
 
@@ -275,7 +275,7 @@ class mixed_ring : public hosted_ring<T, Slots> {
 
   [[gnu::always_inline]] static void fill(state& s, std::uint64_t first, const std::byte* forms,
                                           std::uint64_t n) {
-    await(s, job::waiting::put, [&] { return s.slots.look_for_room(s.line, first, n); });
+    await(s, job::waiting::push, [&] { return s.slots.look_for_room(s.line, first, n); });
     s.slots.write(s.line, first, forms, n, true);
   }
 
@@ -285,7 +285,7 @@ class mixed_ring : public hosted_ring<T, Slots> {
                    ring_pops others) {
     if (FARSIDE_MUTANT(ring_freed_before_read)) s.slots.free(s.line, first, n, others);
     std::uint64_t done = 0;
-    await(s, job::waiting::get, [&] {
+    await(s, job::waiting::pop, [&] {
       std::uint64_t now = s.slots.read(s.line, first + done, n - done, to + done * sizeof(form));
       if (now != 0 && !FARSIDE_MUTANT(ring_freed_before_read))
         s.slots.free(s.line, first + done, now, others);
@@ -304,7 +304,7 @@ class mixed_ring : public hosted_ring<T, Slots> {
     auto there = [&] { return s.slots.read(s.line, ticket, 1, to) == 1; };
     if (!there()) {
       if (!wait && s.line.look(ring_word::tail) <= ticket) return false;
-      await(s, job::waiting::get, there);
+      await(s, job::waiting::pop, there);
     }
     ++s.local_head;
     s.line.claim_local_pop(ticket, 1);

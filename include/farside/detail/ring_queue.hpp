@@ -115,21 +115,27 @@ class hosted_ring {
   /// pop of any member under way. A barrier, and a copy of the ring by its host.
   void resize(std::uint64_t new_capacity) {
     state_->require(state_->host, new_capacity, "resize");
+    auto note = calling<"resize of a queue">(*state_);
     state_->rebuild(state_->host, new_capacity, true);
   }
   /// Another host, by its position in the team; the elements go along, in order. Collective like
   /// resize. The new host reads all: 1 get (2 where the ring wraps).
   void migrate(rank_t new_host) {
     state_->require(new_host, capacity(), "migrate");
+    auto note = calling<"migrate of a queue">(*state_);
     state_->rebuild(new_host, capacity(), true);
   }
   /// Drops all elements. Collective like resize.
-  void clear() { state_->rebuild(state_->host, capacity(), false); }
+  void clear() {
+    auto note = calling<"clear of a queue">(*state_);
+    state_->rebuild(state_->host, capacity(), false);
+  }
 
   /// Collective, the same for all members; in quiescence the numbers are exact. 1 broadcast.
   queue_statistics statistics() const {
     queue_statistics all;
     const auto& s = *state_;
+    auto note = calling<"statistics of a queue">(s);
     if (s.members.rank() == s.host) {
       std::uint64_t head = s.line.look(ring_word::head), tail = s.line.look(ring_word::tail);
       all.size = s.size();

@@ -2,6 +2,9 @@
 //
 //   block:  | arrivals | releases | up slots ... | down slot | stage A | stage B |
 //
+// The words of the last wave, by which ranks leave, lie beside those of all others: a rank that leaves
+// must not be taken for one that enters the collective in which another waits.
+//
 // The members form a tree of radix 8 over their positions. Position v leads the range
 // [v, v + 8^L) if v is a multiple of 8^L; its children are v + j * 8^L for j = 1..7 on each such
 // level. A parent's range is its own value followed by its children's ranges in order, so that
@@ -42,6 +45,8 @@ struct team_layout {
   }
   static constexpr std::size_t arrivals = 0;
   static constexpr std::size_t releases = 64;
+  static constexpr std::size_t last_arrivals = 16;
+  static constexpr std::size_t last_releases = 80;
   static constexpr std::size_t up(unsigned slot) { return 128 + slot * slot_bytes; }
   std::size_t down() const { return up(levels * (tree_radix - 1)); }
   std::size_t stage(unsigned which) const { return down() + slot_bytes + which * stage_bytes; }

@@ -18,13 +18,13 @@ namespace far::inline FARSIDE_BACKEND::detail {
 /// Serves messages until this rank's own signal word has counted to `count`. Where memory is
 /// coherent, it naps when no message has come for a while: cores may be fewer than ranks.
 inline void serve_until(context& c, std::size_t offset, std::uint64_t count, job::waiting what,
-                        rank_t on) {
+                        rank_t on, const char* subject = nullptr) {
   rank_t me = c.link.rank();
   auto reached = [&] {
     return c.link.template atomic_load<std::uint64_t>(me, offset) >> 1 >= count;
   };
   if (reached()) return;
-  waits note(c, what, on);
+  waits note(c, what, on, subject);
   constexpr auto patience = std::chrono::microseconds(500);
   using clock = std::chrono::steady_clock;
   unsigned rounds = 0;
@@ -39,6 +39,15 @@ inline void serve_until(context& c, std::size_t offset, std::uint64_t count, job
   }
 }
 
+/// Sleeps until this rank's own signal word has counted to `count`. A simulated rank sleeps within
+/// the first await, and says before what for.
+inline void await_word(context& c, std::size_t offset, std::uint64_t count, job::waiting what,
+                       rank_t on, const char* subject) {
+  if (!c.simulated() && c.link.await(offset, count)) return;
+  waits note(c, what, on, subject);
+  while (!c.link.await(offset, count)) c.wait_round();
+}
+
 /// Waits until this rank's own signal word has counted to `count`.
 inline void await_signal(context& c, team_members& t, std::size_t word, std::uint64_t count,
                          rank_t on) {
@@ -46,9 +55,7 @@ inline void await_signal(context& c, team_members& t, std::size_t word, std::uin
   if (c.messages.load(std::memory_order_acquire) != nullptr && c.attends == attention::poll &&
       !FARSIDE_MUTANT(collectives_do_not_serve))
     serve_until(c, offset, count, t.phase, on);  // in await it may sleep, and would not serve
-  if (c.link.await(offset, count)) return;
-  waits note(c, t.phase, on);
-  while (!c.link.await(offset, count)) c.wait_round();
+  await_word(c, offset, count, t.phase, on, nullptr);
 }
 
 /// Up: once all children have arrived, calls merge(child position, bytes) for each in order, then
@@ -127,6 +134,22 @@ inline void synchronize(context& c, team_members& t) {
   auto nothing = [](rank_t, const void*) {};
   wave_up(c, t, nullptr, 0, nothing);
   wave_down(c, t, nullptr, 0, [&](rank_t) -> const void* { return &t; });
+}
+
+/// The last wave over the team of all ranks: returns when all of them have called it, while
+/// collectives that some have not entered stay where they are.
+inline void leave_together(context& c, team_members& t) {
+  c.link.flush();
+  if (t.size() == 1) return;
+  if (!t.children.empty())
+    await_signal(c, t, team_layout::last_arrivals, t.children.size(), job::no_rank);
+  if (t.me != 0) {
+    rank_t parent = t.layout.parent(t.me).position;
+    c.link.signal(t.ranks[parent], t.blocks[parent] + team_layout::last_arrivals);
+    await_signal(c, t, team_layout::last_releases, 1, t.ranks[parent]);
+  }
+  for (auto child = t.children.rbegin(); child != t.children.rend(); ++child)
+    c.link.signal(t.ranks[child->position], t.blocks[child->position] + team_layout::last_releases);
 }
 
 /// `n <= slot_bytes` bytes from `root` to all: up to the tree's top, down to everybody.
@@ -332,9 +355,9 @@ inline bool scan_small(context& c, team_members& t, const void* mine, void* befo
 
 /// What members must agree on; checked builds compare it before every collective.
 struct signature {
-  char name[24];
+  char name[40], file[68];
   std::uint64_t element, count;
-  std::uint32_t root, rank;
+  std::uint32_t root, rank, line;
 };
 
 inline void check_agreement(context& c, team_members& t, const char* name, std::size_t element,
@@ -343,11 +366,15 @@ inline void check_agreement(context& c, team_members& t, const char* name, std::
     check_may_wait(c);
     signature mine{};
     std::strncpy(mine.name, name, sizeof mine.name - 1);
+    copy_path(mine.file, sizeof mine.file, c.call_file);
     mine.element = element, mine.count = count, mine.root = root, mine.rank = c.link.rank();
+    mine.line = c.call_line;
     auto text_of = [](const signature& s) {
+      std::string place = s.line == 0 ? "" : text(" at ", s.file, ":", s.line);
       std::string root_text = s.root == job::no_rank ? "" : text(", root ", s.root);
-      return text("rank ", s.rank, " calls ", s.name, "(", s.count, " x ", s.element, " bytes",
-                  root_text, ")");
+      std::string sizes =
+          s.element == 0 ? "" : text(" (", s.count, " x ", s.element, " bytes", root_text, ")");
+      return text("rank ", s.rank, " calls ", s.name, place, sizes);
     };
     wave_up(c, t, &mine, sizeof mine, [&](rank_t, const void* bytes) {
       signature theirs;

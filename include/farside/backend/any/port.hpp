@@ -38,7 +38,9 @@ constexpr component_kind kind_of_component() {
 struct rank_binding {
   void* context = nullptr;
   void (*enter)(void* context) = nullptr;
-  std::string (*describe)(void* context) = nullptr;
+  std::string (*describe)(void* context) = nullptr;  ///< what it waits for
+  std::uint64_t (*stands)(void* context) = nullptr;  ///< see sim_backend::world::binding
+  std::string (*explain)() = nullptr;
 };
 
 /// What does not change during a job.

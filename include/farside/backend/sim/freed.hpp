@@ -75,7 +75,7 @@ inline void world::check_landing(const event& e) {
   if (blocks_.good(e.target, e.offset, e.bytes, began)) [[likely]]
     return;
   fail_run(text("#", e.number, " of rank ", e.origin, ", which ", verb_of(e), " ", e.bytes,
-                " B at rank ", e.target, " ", hexadecimal(e.offset), " since step ", e.begun,
+                " B at rank ", e.target, " ", hexadecimal(e.offset), " since step ", e.issued,
                 ", lands at step ", steps_, " in memory ",
                 blocks_.complaint(e.target, e.offset, e.bytes, began),
                 ". Complete what is in flight (far::flush, or the wait for its future), and let "

@@ -47,7 +47,7 @@ inline std::size_t world::cut_word(std::size_t offset, pieces& of) {
 inline std::shared_ptr<event> world::launch(rank_t me, event e) {
   rank_state& r = ranks_[me];
   e.number = ++r.issued;
-  e.begun = steps_;
+  e.issued = steps_;
   auto result = std::make_shared<event>(std::move(e));
   if (r.in_flight.empty()) {
     r.busy_place = busy_.size();
@@ -59,6 +59,7 @@ inline std::shared_ptr<event> world::launch(rank_t me, event e) {
 
 inline void world::put(rank_t me, rank_t target, std::size_t offset, const void* from,
                        std::size_t bytes) {
+  source_place place = std::exchange(next_place, {});
   step(me, {});
   lift_veils(me);
   if (bytes == 0) return;
@@ -71,6 +72,7 @@ inline void world::put(rank_t me, rank_t target, std::size_t offset, const void*
     event e{event::put, me, target, offset + begin, length};
     e.data.assign(source + begin, source + begin + length);
     e.block = block;
+    e.place = place;
     auto made = launch(me, std::move(e));
     made_of.push_back(made);
     note("rank %-4u puts %zu B to rank %u +0x%zx: #%llu", me, length, target, offset + begin,
@@ -118,6 +120,7 @@ inline world::events world::async_accumulate(rank_t me, rank_t target, std::size
 inline void world::get(rank_t me, rank_t target, std::size_t offset, void* to, std::size_t bytes) {
   if (bytes == 0) return step(me, {});
   int block = enter_block(me, target, offset, bytes, "reads");
+  source_place place = std::exchange(next_place, {});
   auto pieces = cut(offset, bytes);
   while (!pieces.empty()) {
     std::size_t at = exploring() ? 0 : adversary_.below(pieces.size());
@@ -125,7 +128,7 @@ inline void world::get(rank_t me, rank_t target, std::size_t offset, void* to, s
     pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(at));
     step(me, {target, offset + begin, offset + begin + length, false, false});
     check_block(me, target, offset + begin, length, "reads", block);
-    read(me, target, offset + begin, static_cast<std::byte*>(to) + begin, length);
+    read(me, target, offset + begin, static_cast<std::byte*>(to) + begin, length, place);
     note("rank %-4u gets %zu B from rank %u +0x%zx", me, length, target, offset + begin);
   }
 }
@@ -158,11 +161,13 @@ inline void world::atomic(rank_t me, rank_t target, std::size_t offset, std::siz
   lift_veils(me);
   lift_veils(target, offset, offset + bytes);
   if (!halves_.empty()) land_halves(target, offset, offset + bytes);
+  note_unlanded(me, target, offset, offset + bytes, {});
   char* word = memory(target, offset);
   std::uint64_t old = 0, now = 0;
   std::memcpy(&old, word, bytes);
   change(word);
   std::memcpy(&now, word, bytes);
+  if (now != old) ++changes_;
   note("rank %-4u %s on rank %u +0x%zx: 0x%llx -> 0x%llx", me, name, target, offset,
        static_cast<unsigned long long>(old), static_cast<unsigned long long>(now));
   if (now != old && !exploring() && adversary_.at_least(level::cruel) && adversary_.happens(128))
@@ -347,6 +352,7 @@ inline std::shared_ptr<event> world::take_out(rank_t origin, std::size_t index) 
 
 inline void world::perform(event& e) {
   ++deliveries_;
+  ++changes_;
   e.performed = true;
   if (std::exchange(ranks_[e.origin].asks, false)) make_runnable(e.origin);
   char* at = memory(e.target, e.offset);
@@ -426,9 +432,23 @@ inline void world::land_own(rank_t me, rank_t target, std::size_t begin, std::si
   }
 }
 
-inline void world::read(rank_t me, rank_t target, std::size_t offset, void* to, std::size_t bytes) {
+/// Writes down which puts of other ranks, issued before, the read of these bytes does not see.
+inline void world::note_unlanded(rank_t me, rank_t target, std::size_t begin, std::size_t end,
+                                 const source_place& at) {
+  for (rank_t origin : busy_) {
+    if (origin == me) continue;
+    for (const auto& e : ranks_[origin].in_flight)
+      if (e->what == event::put && e->overlaps(target, begin, end))
+        unlanded_.add(
+            {me, origin, target, e->offset, e->bytes, e->number, e->issued, steps_, e->place, at});
+  }
+}
+
+inline void world::read(rank_t me, rank_t target, std::size_t offset, void* to, std::size_t bytes,
+                        const source_place& at) {
   land_own(me, target, offset, offset + bytes);
   if (!halves_.empty()) land_halves(target, offset, offset + bytes);
+  note_unlanded(me, target, offset, offset + bytes, at);
   std::memcpy(to, memory(target, offset), bytes);
   for (std::size_t i = veils_.size(); i-- > 0;) {
     const veil& v = veils_[i];

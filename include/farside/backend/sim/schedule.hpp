@@ -56,17 +56,23 @@ inline int world::run(function_ref<int(rank_t)> body) {
   if (fault_played_ && how == outcome::faulted)
     std::fprintf(stderr, "sim: the planned fault was played; %u of %u ranks finished, %u noticed\n",
                  finished_, nprocs(), noticed_);
+  if (failed_ && settings_.report.empty())  // `farside sim` says so itself
+    std::fprintf(stderr, "sim: rank %u failed with status %d\n", failed_->first, failed_->second);
   if (how == outcome::deadlock) explain_deadlock();
+  if (how == outcome::failed || how == outcome::deadlock || how == outcome::steps)
+    unlanded_.show(stderr, failed_ ? std::optional(failed_->first) : std::nullopt);
   if (settings_.exhaustive != 0 && (how == outcome::failed || how == outcome::deadlock)) {
     std::fprintf(stderr, "sim: run %llu fails; its explored part:\n",
                  static_cast<unsigned long long>(runs_));
     trace_.show(stderr);
   }
-  if (how == outcome::steps)
+  if (how == outcome::steps) {
     std::fprintf(stderr,
                  "sim: no end after %llu steps: a rank waits for something that never comes (a put "
                  "without a flush?), or the limit is too low (FARSIDE_SIM_STEPS)\n",
                  static_cast<unsigned long long>(steps_));
+    explain_waits();
+  }
   return how == outcome::ok || how == outcome::faulted ? 0 : 1;
 }
 
@@ -80,6 +86,8 @@ inline void world::reset() {
   halves_.clear();
   blocks_.reset();
   trace_.forget();
+  unlanded_.forget();
+  failed_.reset();
   for (rank_t r = 0; r < nprocs(); ++r) {
     fibre kept = std::move(ranks_[r].stack);
     ranks_[r] = rank_state();
@@ -121,6 +129,7 @@ inline void world::ended(rank_t me, int status) {
     if (dead_ < 0) dead_ = me, dead_at_ = steps_;
   } else {
     note("rank %-4u fails with status %d", me, status);
+    failed_.emplace(me, status);
     end_run(outcome::failed);
   }
   make_unrunnable(me, state::finished);
@@ -153,6 +162,7 @@ inline void world::schedule(rank_t me) {
     adversary_.begin_step(++steps_);
     if (steps_ > settings_.step_limit) end_run(outcome::steps);
     play_faults();
+    if (steps_ % look_every == 0 && stands_still()) end_run(outcome::deadlock);
     std::optional<rank_t> next;
     if (exploring()) {
       next = explore();
@@ -317,15 +327,47 @@ inline bool world::allocation_fails() {
   return true;
 }
 
+/// Whether every rank waits for something that only others could bring, while they do the same:
+/// nothing is in flight, no word has changed since the last look, and each rank that polls has done
+/// so often since, and says that it still waits for the same.
+inline bool world::stands_still() {
+  constexpr std::uint64_t often = 64;
+  bool changed = std::exchange(changes_seen_, changes_) != changes_;
+  bool still = !changed && busy_.empty() && !exploring() && dead_ < 0;
+  bool looked = true;
+  for (rank_state& r : ranks_) {
+    if (r.now != state::runnable) continue;
+    std::uint64_t stands = r.bound.stands == nullptr || r.bound.context == nullptr
+                               ? 0
+                               : r.bound.stands(r.bound.context);
+    if (stands == 0 || stands != r.stands || changed) still = false;
+    if (r.turns < r.stands_turns + often) looked = false;
+    if (stands != r.stands || changed) r.stands_turns = r.turns;
+    r.stands = stands;
+  }
+  return still && looked;
+}
+
 inline void world::explain_deadlock() const {
+  for (const rank_state& s : ranks_)
+    if (s.bound.explain != nullptr) {
+      std::string why = s.bound.explain();
+      if (!why.empty()) std::fprintf(stderr, "sim: %s\n", why.c_str());
+      break;
+    }
   std::fprintf(stderr, "sim: every rank waits, and nothing is in flight:\n");
-  for (rank_t r = 0; r < nprocs(); ++r) {
+  explain_waits();
+}
+
+inline void world::explain_waits() const {
+  for (rank_t r = 0; r < std::min<rank_t>(nprocs(), 20); ++r) {
     const rank_state& s = ranks_[r];
     std::string why = "ended";
     if (s.now == state::dead) why = "stopped";
-    if (s.now == state::blocked)
-      why = "waits for " + (s.bound.describe ? s.bound.describe(s.bound.context) : "the others");
-    if (r < 20) std::fprintf(stderr, "  rank %u: %s\n", r, why.c_str());
+    if (s.now == state::blocked || s.now == state::runnable)
+      why = "waits for " + (s.bound.describe && s.bound.context ? s.bound.describe(s.bound.context)
+                                                                : "the others");
+    std::fprintf(stderr, "  rank %u: %s\n", r, why.c_str());
   }
 }
 
@@ -336,10 +378,11 @@ inline void world::write_report(bool complete) {
   auto wide = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
   std::fprintf(out,
                "outcome=%s steps=%llu operations=%llu deliveries=%llu switches=%llu "
-               "allocations=%llu runs=%llu complete=%d\n",
+               "allocations=%llu runs=%llu complete=%d failed_rank=%llu failed_status=%d\n",
                name_of(how_), wide(all_steps_ + steps_), wide(operations_), wide(deliveries_),
                wide(switches_), wide(allocations_), wide(runs_),
-               settings_.exhaustive != 0 && complete);
+               settings_.exhaustive != 0 && complete, wide(failed_ ? failed_->first : 0),
+               failed_ ? failed_->second : 0);
   std::fclose(out);
 }
 

@@ -15,6 +15,7 @@
 #include <farside/backend/sim/explorer.hpp>
 #include <farside/backend/sim/fibre.hpp>
 #include <farside/backend/sim/trace.hpp>
+#include <farside/backend/sim/unlanded.hpp>
 #include <farside/detail/function_ref.hpp>
 
 #include <sys/mman.h>
@@ -24,6 +25,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +46,8 @@ struct event {
   bool performed = false;
   std::weak_ptr<event> other_half{};  ///< a put: what was cut off within a word
   int block = -1;                     ///< see world::enter_block
-  std::uint64_t begun = 0;            ///< the step in which it was sent
+  std::uint64_t issued = 0;           ///< the step
+  source_place place{};
 
   bool overlaps(rank_t rank, std::size_t begin, std::size_t end) const {
     return target == rank && offset < end && begin < offset + bytes;
@@ -118,7 +121,10 @@ class world {
   struct binding {
     void* context = nullptr;
     void (*enter)(void* context) = nullptr;
-    std::string (*describe)(void* context) = nullptr;
+    std::string (*describe)(void* context) = nullptr;  ///< what it waits for
+    /// 0: it does not wait; else a number that stays the same as long as it stands still.
+    std::uint64_t (*stands)(void* context) = nullptr;
+    std::string (*explain)() = nullptr;  ///< why the ranks of this process cannot go on; or empty
   };
   void bind(rank_t me, const binding& to) { ranks_[me].bound = to; }
 
@@ -137,8 +143,9 @@ class world {
 
  private:
   static constexpr std::uint64_t ns_per_step = 20'000;
-  static constexpr std::uint64_t grace = 500;        ///< steps until a death can be noticed
-  static constexpr std::uint64_t patience = 50'000;  ///< steps until the launcher ends the job
+  static constexpr std::uint64_t grace = 500;         ///< steps until a death can be noticed
+  static constexpr std::uint64_t patience = 50'000;   ///< steps until the launcher ends the job
+  static constexpr std::uint64_t look_every = 16384;  ///< steps between two looks at who waits
   /// What unoptimised programs need, as long as ranks are few; only what is touched is memory.
   std::size_t stack_bytes() const { return std::size_t{nprocs() <= 64 ? 8u : 1u} << 20; }
   static constexpr std::size_t most_in_flight = 256;  ///< of one rank, so that a run stays fast
@@ -162,6 +169,9 @@ class world {
     events in_flight;
     std::size_t busy_place = no_index;  ///< in busy_
     std::uint64_t issued = 0;
+    std::uint64_t turns = 0;   ///< steps of its own
+    std::uint64_t stands = 0;  ///< see stands_still: what it said, and its turns then
+    std::uint64_t stands_turns = 0;
   };
 
   /// A word that an atomic has changed, as gets of other ranks may still see it (docs: an atomic
@@ -184,9 +194,14 @@ class world {
   [[noreturn]] void end_run(outcome how);
   void write_report(bool complete);
   void explain_deadlock() const;
+  void explain_waits() const;
+  bool stands_still();
+  void note_unlanded(rank_t me, rank_t target, std::size_t begin, std::size_t end,
+                     const source_place& at);
 
   void step(rank_t me, const footprint& touches) {
     ++operations_;
+    ++ranks_[me].turns;
     ranks_[me].next = touches;
     schedule(me);
   }
@@ -215,7 +230,8 @@ class world {
   void perform(event& e);
   void land_halves(rank_t target, std::size_t begin, std::size_t end, const event* cause = nullptr);
   void land_own(rank_t me, rank_t target, std::size_t begin, std::size_t end);
-  void read(rank_t me, rank_t target, std::size_t offset, void* to, std::size_t bytes);
+  void read(rank_t me, rank_t target, std::size_t offset, void* to, std::size_t bytes,
+            const source_place& at = {});
   int enter_block(rank_t me, rank_t target, std::size_t offset, std::size_t bytes,
                   const char* does);
   void check_block(rank_t me, rank_t target, std::size_t offset, std::size_t bytes,
@@ -242,6 +258,7 @@ class world {
   adversary adversary_;
   explorer explorer_;
   trace trace_;
+  unlanded_reads unlanded_;
   function_ref<int(rank_t)>* body_ = nullptr;
   fibre main_;
   rank_t running_ = 0;
@@ -253,6 +270,8 @@ class world {
   std::uint64_t steps_ = 0, slept_ns_ = 0, operations_ = 0, deliveries_ = 0, switches_ = 0;
   std::uint64_t allocations_ = 0, runs_ = 0, tried_ = 0, all_steps_ = 0;
   rank_t finished_ = 0, noticed_ = 0;
+  std::uint64_t changes_ = 0, changes_seen_ = 0;  ///< of memory, by atomics and what has landed
+  std::optional<std::pair<rank_t, int>> failed_;  ///< the rank that failed, and its status
 };
 
 /// The world that runs in this process, for the clock.

@@ -253,6 +253,7 @@ void hash_map<K, V, Hash, Probing>::accumulate(std::span<const value_type> entri
 template <class K, class V, class Hash, class Probing>
 void hash_map<K, V, Hash, Probing>::clear() {
   engine& e = *state_;
+  auto note = detail::calling<"hash_map::clear">(e);
   e.choice.settle(e.c);
   barrier(e.members);
   e.clear_own();
@@ -262,6 +263,7 @@ void hash_map<K, V, Hash, Probing>::clear() {
 template <class K, class V, class Hash, class Probing>
 void hash_map<K, V, Hash, Probing>::reserve(std::size_t entries) {
   engine& e = *state_;
+  auto note = detail::calling<"hash_map::reserve">(e);
   require_buckets("hash_map '" + e.label + "' reserve", entries, e.members.size());
   barrier(e.members);
   std::uint64_t wanted = e.capacity_for(entries, e.members.size());
@@ -278,6 +280,7 @@ void hash_map<K, V, Hash, Probing>::reserve(std::size_t entries) {
 template <class K, class V, class Hash, class Probing>
 hash_map_statistics hash_map<K, V, Hash, Probing>::statistics() const {
   engine& e = *state_;
+  auto note = detail::calling<"hash_map::statistics">(e);
   barrier(e.members);
   auto mine = e.measure(e.settled(e.members.rank()));
   auto all = all_gather(mine, e.members);

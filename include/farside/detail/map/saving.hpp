@@ -9,6 +9,7 @@ template <class K, class V, class Hash, class Probing>
 void hash_map<K, V, Hash, Probing>::save(const std::string& path) const {
   using namespace detail::map;
   engine& e = *state_;
+  auto note = detail::calling<"hash_map::save">(e);
   barrier(e.members);
   constexpr std::size_t block_bytes = std::size_t{1} << 20;
   const std::string what = "hash_map '" + e.label + "' save(" + path + ")";
@@ -84,6 +85,7 @@ template <class K, class V, class Hash, class Probing>
 void hash_map<K, V, Hash, Probing>::load(const std::string& path) {
   using namespace detail::map;
   engine& e = *state_;
+  auto note = detail::calling<"hash_map::load">(e);
   const std::string what = "hash_map '" + e.label + "' load(" + path + ")";
   constexpr const char* unchanged = "The map is as it was before.";
 

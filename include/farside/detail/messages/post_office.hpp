@@ -126,7 +126,10 @@ class post_office final : public message_service {
   void answer(rank_t to, reply_place place, bool failed, std::vector<std::byte> bytes);
 
   void count_sent() { sent_.fetch_add(1, std::memory_order_relaxed); }
-  void count_handled() { handled_.fetch_add(1, std::memory_order_release); }
+  void count_handled() {
+    handled_.fetch_add(1, std::memory_order_release);
+    c_.count_activity();
+  }
 
   void enlist(gathering* g) {
     std::lock_guard lock(lock_);
@@ -269,7 +272,7 @@ inline void post_office::send_with_others(rank_t to, const message_header& as,
 
 inline void post_office::until_gone(rank_t to, std::uint64_t ticket) {
   if (ticket == 0 || (inside_handler() && !FARSIDE_MUTANT(message_handler_waits))) return;
-  waits note(c_, job::waiting::put, to);
+  waits note(c_, job::waiting::room, to);
   auto gone = [&] {
     std::lock_guard lock(lock_);
     out_.deliver();
