@@ -36,6 +36,9 @@ class array : public detail::element_access<T> {
   auto end() const { return begin() + static_cast<std::ptrdiff_t>(this->size()); }
 
  private:
+  friend detail::handle_access;
+  explicit array(detail::container_handle<detail::elements<T>> of) : base(std::move(of)) {}
+
   static detail::elements<T>* make(rank_t host, std::size_t size, const container_options& with) {
     detail::require_element<T>();
     detail::require_root(with.over ? with.over : world(), "array", host);

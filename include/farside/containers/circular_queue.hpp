@@ -46,6 +46,12 @@ class circular_queue
             "circular_queue", host, capacity, with) {
     detail::require_serializable<T>();
   }
+
+ private:
+  friend detail::handle_access;
+  using base = detail::mixed_ring<T, detail::circular_slots<sizeof(box<T>), Protocol>>;
+  template <class State>
+  explicit circular_queue(detail::container_handle<State> of) : base(std::move(of)) {}
 };
 
 }  // namespace far::inline FARSIDE_BACKEND

@@ -51,6 +51,7 @@ class counter {
   const std::string& name() const { return state_->label; }
 
  private:
+  friend detail::handle_access;
   struct state : detail::shared_state {
     state(std::uint64_t first, rank_t on, const container_options& with)
         : shared_state("counter", with), host(on) {
@@ -71,6 +72,8 @@ class counter {
     ptr<std::uint64_t> word;
     rank_t host;
   };
+
+  explicit counter(detail::container_handle<state> of) : state_(std::move(of)) {}
 
   detail::container_handle<state> state_;
 };

@@ -195,6 +195,9 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   }
 
  private:
+  friend detail::handle_access;
+  explicit fast_queue(detail::container_handle<state> of) : base(std::move(of)) {}
+
   state& open(promise kind, const char* name) {
     state& s = *this->state_;
     s.promises.check(kind, name, kind, [] { return std::string(); });

@@ -256,6 +256,10 @@ class hash_map {
   engine& implementation() const { return *state_; }
 
  private:
+  friend detail::handle_access;
+  explicit hash_map(detail::container_handle<engine> of)
+      : state_(std::move(of)), quick_(state_->tables.quick()) {}
+
   FARSIDE_HOT engine& enter(promise kind, const char* name, const K& key, promise with) const {
     engine& e = *state_;
     if constexpr (FARSIDE_CHECKED) {

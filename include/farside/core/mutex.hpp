@@ -171,6 +171,9 @@ class mutex_set {
   const std::string& name() const { return state_->label; }
 
  private:
+  friend detail::handle_access;
+  explicit mutex_set(detail::container_handle<detail::mutex_state> of) : state_(std::move(of)) {}
+
   detail::container_handle<detail::mutex_state> state_;
 };
 
@@ -191,6 +194,9 @@ class mutex {
   const std::string& name() const { return state_->label; }
 
  private:
+  friend detail::handle_access;
+  explicit mutex(detail::container_handle<detail::mutex_state> of) : state_(std::move(of)) {}
+
   detail::container_handle<detail::mutex_state> state_;
 };
 
@@ -203,8 +209,7 @@ inline mutex_state::mutex_state(const char* kind, std::size_t n, std::optional<r
   std::vector<std::uint64_t> zeros(hosted_by(members.rank()) * line + 2 * size_);
   auto block = alloc<std::uint64_t>(std::max<std::size_t>(zeros.size(), 1));
   put(block, zeros.data(), zeros.size());
-  blocks_ = all_gather(block, members);
-  synchronize(*where, members.members());
+  blocks_ = all_gather(block, members);  // enlist() makes the puts complete
 }
 
 inline void mutex_state::lock(std::size_t i) {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
@@ -100,7 +101,8 @@ class runtime {
 
   template <class Body>
   friend int run_with(int argc, char** argv, Body& body, runtime::options with);
-  explicit runtime(const detail::start_options& start_with) { start(start_with); }
+  /// A tag first: a user's `far::runtime world({.threads = ...})` must find one constructor only.
+  runtime(std::in_place_t, const detail::start_options& start_with) { start(start_with); }
 
   static detail::start_options begin(int* argc, char*** argv, options with) {
     detail::start_options result;
@@ -190,6 +192,7 @@ inline runtime::~runtime() {
     fail("an exception left the scope of its far::runtime");
     if (!c.mourns()) c.slot->state.store(end_as_);
     if (auto* post = c.messages.load()) post->stop();
+    c.values.end();
     detail::end_containers(c);
     detail::bind_to_machine<detail::context>(c.link, nullptr);
     detail::set_current(nullptr);
@@ -204,6 +207,7 @@ inline runtime::~runtime() {
     if (post != nullptr) post->finish();
     c.world->phase = job::waiting::ending;
     detail::synchronize(c, *c.world);
+    c.values.end();
     if (post != nullptr) post->stop();
     detail::report_statistics(c);
     c.world->phase = job::waiting::ending;
@@ -267,7 +271,7 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
     std::string name = "a rank that did not start";
     bool told = false;
     try {
-      runtime world(start_with);
+      runtime world(std::in_place, start_with);
       name = detail::text("rank ", rank());
       try {
         return detail::call_body(body, argc, argv);

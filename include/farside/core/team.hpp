@@ -112,8 +112,12 @@ inline team team::split(int colour, int key) const {
       c.link.put(c.link.rank(), block, zeros.data(), zeros.size());
     c.link.flush(c.link.rank());
   }
-  std::vector<std::uint64_t> blocks(size());
-  detail::all_gather_bytes(c, parent, &block, blocks.data(), sizeof block);
+  struct made_here {
+    std::uint64_t block, serial;
+  };
+  std::vector<made_here> parts(size());
+  made_here part{block, ++c.teams};
+  detail::all_gather_bytes(c, parent, &part, parts.data(), sizeof part);
   detail::synchronize(c, parent);
   if (colour < 0) return team();
 
@@ -123,9 +127,10 @@ inline team team::split(int colour, int key) const {
   for (rank_t position : positions) {
     if (position == rank()) me = static_cast<rank_t>(ranks.size());
     ranks.push_back(parent.ranks[position]);
-    where.push_back(blocks[position]);
+    where.push_back(parts[position].block);
   }
   auto* made = new detail::team_members(std::move(ranks), std::move(where), me);
+  made->name = {made->ranks[0], static_cast<std::uint32_t>(parts[positions[0]].serial)};
   int unwinding = std::uncaught_exceptions();
   return team(std::shared_ptr<detail::team_members>(made, [unwinding](detail::team_members* t) {
     std::unique_ptr<detail::team_members> owned(t);

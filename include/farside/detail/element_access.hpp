@@ -348,7 +348,9 @@ class element_access {
  protected:
   using form = typename fixed_form<T>::type;
 
+  friend handle_access;
   explicit element_access(elements<T>* state) : state_(state) {}
+  explicit element_access(container_handle<elements<T>> of) : state_(std::move(of)) {}
 
   far::ptr<T> changed(std::size_t i, const char* what, promise during) {
     static_assert(plain_elements,
