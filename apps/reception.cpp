@@ -20,7 +20,7 @@ namespace far::app {
 
 namespace {
 
-using far::job::monotonic_ns;
+using far::job_board::monotonic_ns;
 
 constexpr std::size_t most_strangers = 64;  ///< beyond the ranks: whoever else knocks
 constexpr std::size_t most_addresses = 16;
@@ -69,11 +69,11 @@ std::uint16_t listen_anywhere(int& fd) {
 }
 
 void write_down(ledger& book, std::size_t i, const reach::news& news) {
-  far::job::slot& slot = (*book.board)[i];
+  far::job_board::slot& slot = (*book.board)[i];
   slot.pid = news.pid;
   slot.rank = news.rank;
   slot.world = news.world;
-  slot.waits = {static_cast<far::job::waiting>(news.waits), news.waits_on};
+  slot.waits = {static_cast<far::job_board::waiting>(news.waits), news.waits_on};
   slot.waits_since = news.waits_for_ns ? monotonic_ns() - news.waits_for_ns : 0;
   slot.collectives = news.collectives;
   slot.bereaved = news.bereaved;
@@ -83,8 +83,8 @@ void write_down(ledger& book, std::size_t i, const reach::news& news) {
     text[sizeof text - 1] = '\0';
     slot.say(text);
   }
-  if (news.state <= static_cast<std::uint32_t>(far::job::rank_state::refused))
-    slot.state = static_cast<far::job::rank_state>(news.state);
+  if (news.state <= static_cast<std::uint32_t>(far::job_board::rank_state::refused))
+    slot.state = static_cast<far::job_board::rank_state>(news.state);
   book.records[i].pid = news.process;
   if (news.told) book.records[i].told = 1;
   if (news.reaped && !slot.reaped) book.reaped(i, static_cast<int>(news.wait_status));

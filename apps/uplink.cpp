@@ -15,7 +15,7 @@ namespace far::app {
 
 namespace {
 
-using far::job::monotonic_ns;
+using far::job_board::monotonic_ns;
 
 /// Begins to connect; -1 if the address is of no use here.
 int begin_call(const std::string& address, std::uint16_t port) {
@@ -97,7 +97,7 @@ bool uplink::call(const std::string& where, std::uint64_t job, std::uint64_t slo
 
 bool uplink::report(ledger& book, std::size_t i) {
   if (fd_ < 0) return true;
-  far::job::slot& slot = (*book.board)[i];
+  far::job_board::slot& slot = (*book.board)[i];
   reach::news news;
   memset(&news, 0, sizeof news);  // it is compared as bytes
   news.reaped = slot.reaped.load(std::memory_order_acquire);

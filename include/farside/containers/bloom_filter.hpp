@@ -119,6 +119,8 @@ class bloom_filter {
     });
   }
 
+  /// How many bits it has, of all members; how many of them a key sets; its name in errors. Local;
+  /// no communication.
   std::uint64_t bits() const { return state_->shape.bits; }
   unsigned bits_per_key() const { return state_->shape.bits_per_key; }
   const std::string& name() const { return state_->label; }

@@ -16,6 +16,8 @@
 //
 // Bits are only ever added (until clear): a set of bits that was seen stays so, and it does not
 // matter that a find reads its k words one after another.
+//
+// Inserts and finds are one-sided.
 #pragma once
 
 #include <farside/core/future.hpp>
@@ -94,6 +96,8 @@ class plain_bloom_filter {
     return all;
   }
 
+  /// How many bits it has, of all members; how many of them a key sets; its name in errors. Local;
+  /// no communication.
   std::uint64_t bits() const { return state_->shape.bits; }
   unsigned bits_per_key() const { return state_->shape.bits_per_key; }
   const std::string& name() const { return state_->label; }

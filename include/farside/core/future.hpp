@@ -8,6 +8,9 @@
 //
 // A wait makes progress for everything in flight. Continuations run on the thread that finds the
 // future ready, inside some call of the library that waits or makes progress.
+//
+// All of it is local: waiting serves messages and makes progress, but begins no communication of
+// its own.
 #pragma once
 
 #include <farside/core/context.hpp>
@@ -136,8 +139,10 @@ class [[nodiscard]] future {
     return future(state);
   }
 
+  /// For the library: of what something in flight will give.
   explicit future(std::shared_ptr<detail::future_state<T>> state) : state_(std::move(state)) {}
 
+  /// Whether it is of anything: not default-made, moved from or got.
   bool valid() const { return now_.has_value() || state_ != nullptr; }
 
   /// Ready? Makes progress, does not wait.
@@ -152,7 +157,7 @@ class [[nodiscard]] future {
   void wait() {
     if (now_ || require().poll()) return;
     detail::context& c = detail::here();
-    detail::waits note(c, job::waiting::future);
+    detail::waits note(c, detail::job::waiting::future);
     detail::count_wait(c);
     for (unsigned rounds = 0; !state_->poll();) c.wait_round(rounds);
   }

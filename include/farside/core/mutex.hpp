@@ -161,7 +161,9 @@ class mutex_set {
                      const container_options& with = {})
       : state_(new detail::mutex_state("mutex_set", n, host, with)) {}
 
+  /// How many mutexes there are. Local; no communication.
   std::size_t size() const { return state_->size(); }
+  /// One of them. Local; no communication.
   mutex_ref operator[](std::size_t i) {
     if (i >= size()) detail::raise("mutex ", i, " of a far::mutex_set of ", size(), " was used.");
     return mutex_ref(*state_, i);
@@ -190,6 +192,7 @@ class mutex {
   void unlock() { state_->unlock(0); }
   std::optional<rank_t> last_in_line() const { return state_->last_in_line(0); }
 
+  /// The member on which it lies. Local; no communication.
   rank_t host() const { return state_->host_of(0); }
   const std::string& name() const { return state_->label; }
 

@@ -70,6 +70,8 @@ class runtime {
     std::optional<far::attention> attention{};
   };
 
+  /// Collective over all ranks of the job: returns when all segments are there. 1 barrier.
+  /// Transports may take arguments of their own out of `argv`.
   runtime(int& argc, char**& argv, options with) { start(begin(&argc, &argv, with)); }
   runtime(int& argc, char**& argv) : runtime(argc, argv, options()) {}
   explicit runtime(options with) { start(begin(nullptr, nullptr, with)); }
@@ -86,7 +88,7 @@ class runtime {
   runtime& operator=(const runtime&) = delete;
   ~runtime();
 
-  /// Says why this rank is about to fail; the launcher will name it.
+  /// Says why this rank is about to fail; the launcher will name it. Local; no communication.
   void fail(const char* why) {
     if (!context_->mourns()) context_->slot->say(why);
   }
@@ -95,7 +97,7 @@ class runtime {
   /// Hands the words of a far::refusal to the launcher; false if there is none.
   bool refuse(const char* why) {
     context_->slot->say(why);
-    end_as_ = job::rank_state::refused;
+    end_as_ = detail::job::rank_state::refused;
     return context_->slot != &context_->private_slot;
   }
 
@@ -120,7 +122,8 @@ class runtime {
 
   std::unique_ptr<detail::context> context_;
   int unwinding_ = std::uncaught_exceptions();
-  job::rank_state end_as_ = job::rank_state::failed;  ///< when an exception leaves its scope
+  detail::job::rank_state end_as_ =
+      detail::job::rank_state::failed;  ///< when an exception leaves its scope
 };
 
 namespace detail {
@@ -131,7 +134,8 @@ void bind_to_machine(Link& link, Context* c) {
   if constexpr (requires { link.machine(); }) {
     auto describe = [](void* of) {
       auto [what, on] = static_cast<Context*>(of)->slot->waits.load();
-      return std::string(job::name_of(what)) + (on == job::no_rank ? "" : text(" of rank ", on));
+      return std::string(detail::job::name_of(what)) +
+             (on == detail::job::no_rank ? "" : text(" of rank ", on));
     };
     link.machine().bind(link.rank(),
                         {c, [](void* of) { set_current(static_cast<Context*>(of)); }, describe});
@@ -159,7 +163,7 @@ void runtime::start(detail::start_options start_with, const More&... more) {
   detail::set_current(&c);
   detail::bind_to_machine(c.link, &c);
   if (!as_thread) detail::process_context.store(&c, std::memory_order_release);
-  c.world->phase = job::waiting::starting;
+  c.world->phase = detail::job::waiting::starting;
   detail::synchronize(c, *c.world);  // all segments are there
   c.service();                       // from now on messages are served
   if (target) {
@@ -169,20 +173,22 @@ void runtime::start(detail::start_options start_with, const More&... more) {
 }
 
 inline void runtime::attach_board(detail::context& c, bool as_thread) {
-  job::board* board = nullptr;
-  if (auto path = detail::setting(job::board_variable)) board = job::board::open(path->c_str());
+  detail::job::board* board = nullptr;
+  if (auto path = detail::setting(detail::job::board_variable))
+    board = detail::job::board::open(path->c_str());
   detail::install_handlers(board != nullptr);
   if (board != nullptr) {
-    auto index = as_thread ? c.link.rank()
-                           : detail::integer_setting(job::slot_variable, 0, board->slots - 1)
-                                 .value_or(c.link.rank());
+    auto index = as_thread
+                     ? c.link.rank()
+                     : detail::integer_setting(detail::job::slot_variable, 0, board->slots - 1)
+                           .value_or(c.link.rank());
     c.use_slot((*board)[static_cast<std::size_t>(index)]);
   }
   c.slot->rank.store(c.link.rank());
   c.slot->world.store(c.link.nprocs());
   c.slot->waits.store({});
   c.slot->pid.store(static_cast<std::uint32_t>(getpid()));
-  c.slot->state.store(job::rank_state::running);
+  c.slot->state.store(detail::job::rank_state::running);
 }
 
 inline runtime::~runtime() {
@@ -202,18 +208,18 @@ inline runtime::~runtime() {
     return;
   }
   try {
-    detail::waits note(c, job::waiting::ending);
+    detail::waits note(c, detail::job::waiting::ending);
     detail::message_service* post = c.service();
     if (post != nullptr) post->finish();
-    c.world->phase = job::waiting::ending;
+    c.world->phase = detail::job::waiting::ending;
     detail::synchronize(c, *c.world);
     c.values.end();
     if (post != nullptr) post->stop();
     detail::report_statistics(c);
-    c.world->phase = job::waiting::ending;
+    c.world->phase = detail::job::waiting::ending;
     detail::synchronize(c, *c.world);
     detail::end_containers(c);
-    c.slot->state.store(job::rank_state::finished);
+    c.slot->state.store(detail::job::rank_state::finished);
     c.link.finish();
   } catch (const std::exception& e) {
     fail(e.what());
@@ -229,7 +235,8 @@ inline runtime::~runtime() {
 /// Runs `body` on every rank and returns the program's exit status: main in one line. Ranks may
 /// then also be threads of one process (FARSIDE_THREADS=N on smp). `body` takes nothing or
 /// (argc, argv), and returns nothing or an exit status. An exception that leaves it is printed
-/// with the rank's number and ends the job; a far::refusal is printed as it is, once.
+/// with the rank's number and ends the job; a far::refusal is printed as it is, once. Collective
+/// over all ranks of the job; costs what a far::runtime does.
 template <class Body>
 int run(int argc, char** argv, Body body, runtime::options with) {
   return run_with(argc, argv, body, with);
@@ -265,6 +272,7 @@ inline void await_end() { std::this_thread::sleep_for(std::chrono::seconds(5)); 
 
 }  // namespace detail
 
+/// What far::run does; call that. Collective; costs what a far::runtime does.
 template <class Body>
 int run_with(int argc, char** argv, Body& body, runtime::options with) {
   auto one_rank = [&](const detail::start_options& start_with) {
@@ -324,7 +332,7 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
       return by->run != nullptr ? by->run(runtime::begin(&argc, &argv, with), one_rank)
                                 : one_rank(runtime::begin(&argc, &argv, with));
 #endif
-    if (auto count = detail::integer_setting(job::threads_variable, 1, 1 << 19)) {
+    if (auto count = detail::integer_setting(detail::job::threads_variable, 1, 1 << 19)) {
       auto nprocs = static_cast<rank_t>(*count);
       detail::start_options shared = runtime::begin(&argc, &argv, with);
       detail::smp_backend::thread_job job(nprocs, shared);

@@ -19,11 +19,13 @@ namespace far::inline FARSIDE_BACKEND {
 /// takes part in nothing.
 class team {
  public:
+  /// An empty team. Local; no communication.
   team() = default;
 
+  /// How many members it has. Local; no communication.
   rank_t size() const { return members_ ? members_->size() : 0; }
   /// This rank's position in the team.
-  rank_t rank() const { return members_ ? members_->me : job::no_rank; }
+  rank_t rank() const { return members_ ? members_->me : detail::job::no_rank; }
   /// The world rank of a member.
   rank_t world_rank(rank_t position) const {
     if (position >= size())
@@ -42,6 +44,7 @@ class team {
   /// Collective over this team: the given positions, in the given order.
   team list(const std::vector<rank_t>& positions) const;
 
+  /// For the library: throws if it is empty. Local; no communication.
   detail::team_members& members() const {
     if (!members_)
       detail::raise(
@@ -69,8 +72,8 @@ namespace detail {
 inline void barrier(team_members& t) {
   perform(operation::barrier, 0, 0, [&](context& c) {
     c.slot->collectives.fetch_add(1, std::memory_order_relaxed);
-    t.phase = job::waiting::barrier;
-    check_agreement(c, t, "barrier", 0, 0, job::no_rank);
+    t.phase = detail::job::waiting::barrier;
+    check_agreement(c, t, "barrier", 0, 0, detail::job::no_rank);
     before_barrier(c, t);
     synchronize(c, t);
     after_barrier(c, t);
@@ -87,7 +90,7 @@ inline void barrier() { detail::barrier(*detail::here().world); }
 inline team team::split(int colour, int key) const {
   detail::context& c = detail::here();
   detail::team_members& parent = members();
-  parent.phase = job::waiting::collective;
+  parent.phase = detail::job::waiting::collective;
   struct wish {
     int colour, key;
   };
@@ -138,7 +141,7 @@ inline team team::split(int colour, int key) const {
         detail::current != nullptr ? detail::current : detail::process_context.load();
     if (now == nullptr || now->ended) return;            // its memory has gone with the runtime
     if (std::uncaught_exceptions() > unwinding) return;  // nobody may answer any more
-    t->phase = job::waiting::collective;
+    t->phase = detail::job::waiting::collective;
     if (!FARSIDE_MUTANT(team_ends_at_once)) detail::synchronize(*now, *t);
     std::lock_guard lock(now->mutex);
     detail::local_deallocate(*now, t->blocks[t->me]);
