@@ -25,7 +25,7 @@ said() {
 for source in "$listings"/*.cpp; do
   name=$(basename "$source" .cpp)
   if [[ $name == wrong_* ]]; then
-    run "$farside" sim -n 3 --seeds 1..40 "$program" "$name"
+    run "$farside" sim -n 3 --seeds 1..40 --steps 300000 "$program" "$name"
     check "$name must fail" 1
     said "$name prints what its document says" "${source%.cpp}.txt"
     continue

@@ -93,7 +93,7 @@ class visits : detail::gathering {
     office_->enlist(this);
   }
   visits(const visits&) = delete;
-  /// Ships what is left, unless the runtime has ended or an exception is on its way.
+  /// One-sided. Ships what is left, unless the runtime has ended or an exception is on its way.
   ~visits() override {
     detail::context* now =
         detail::current != nullptr ? detail::current : detail::process_context.load();
