@@ -1,13 +1,6 @@
-# What is installed beside the headers and the programs: documents, examples, manual pages, completions.
+# Manual pages and completions of bash and zsh, made of what the programs that have been built say with --help.
 include_guard(GLOBAL)
 
-# As in the source tree, so that links between them hold.
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
-        FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
-install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN "*.cpp")
-
-# Manual pages and completions are made of what the programs that have been built say with --help.
 if(NOT TARGET farside)
   return()
 endif()
