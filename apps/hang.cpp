@@ -8,8 +8,8 @@ namespace far::app {
 
 namespace {
 
-using far::job::monotonic_ns;
-using far::job::rank_state;
+using far::job_board::monotonic_ns;
+using far::job_board::rank_state;
 
 constexpr std::uint64_t look_every = 100 * millisecond;
 /// An entry of the board may be read while its rank replaces it. What is still there after this
@@ -21,11 +21,11 @@ constexpr std::uint64_t names_within = 700 * millisecond;
 constexpr std::uint64_t standstill_for = 3 * second, standstill_looks = 8;
 
 /// The ranks of the program, in order; empty as long as not all have made their runtime.
-far::job::slots ranks_of(const job_state& job) {
+far::job_board::slots ranks_of(const job_state& job) {
   std::size_t n = job.options.ranks - job.servers;
-  far::job::slots result(n);
+  far::job_board::slots result(n);
   for (std::size_t i = 0; i < job.options.ranks; ++i) {
-    far::job::slot& one = (*job.book.board)[i];
+    far::job_board::slot& one = (*job.book.board)[i];
     if (one.state == rank_state::unborn) return {};
     if (one.rank >= one.world) continue;  // it serves others
     if (one.rank >= n || result[one.rank] != nullptr) return {};
@@ -39,10 +39,10 @@ far::job::slots ranks_of(const job_state& job) {
 /// Whether the name of a file is missing, of which the rank has told the line only.
 bool lacks_names(const std::string& why) { return why.find(" at line ") != std::string::npos; }
 
-std::string wrong_calls(const far::job::slots& ranks) {
-  std::string why = far::job::different_calls(ranks);
-  if (why.empty()) why = far::job::others_have_left(ranks);
-  return why.empty() ? "" : why + ". " + far::job::same_collectives;
+std::string wrong_calls(const far::job_board::slots& ranks) {
+  std::string why = far::job_board::different_calls(ranks);
+  if (why.empty()) why = far::job_board::others_have_left(ranks);
+  return why.empty() ? "" : why + ". " + far::job_board::same_collectives;
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ std::optional<std::string> hang_watch::look(const job_state& job) {
   std::uint64_t now = monotonic_ns();
   if (now - looked_ < look_every) return std::nullopt;
   looked_ = now;
-  far::job::slots ranks = ranks_of(job);
+  far::job_board::slots ranks = ranks_of(job);
   if (ranks.size() < 2) return std::nullopt;
   std::string why = wrong_calls(ranks);
   if (why.empty()) since_ = 0;
@@ -62,18 +62,18 @@ std::optional<std::string> hang_watch::look(const job_state& job) {
   if (!job.one_host || job.servers != 0) return std::nullopt;
   if (!standstill_.look(ranks, now, standstill_for, standstill_looks)) return std::nullopt;
   return "every rank waits, and nothing is under way that could end that:\n" +
-         far::job::all_waits(ranks, "  ");
+         far::job_board::all_waits(ranks, "  ");
 }
 
 std::optional<std::string> hang_watch::last_look(const job_state& job) {
-  far::job::slots ranks = ranks_of(job);
+  far::job_board::slots ranks = ranks_of(job);
   if (ranks.size() < 2) return std::nullopt;
-  std::string why = far::job::different_calls(ranks);
+  std::string why = far::job_board::different_calls(ranks);
   for (std::uint64_t begin = monotonic_ns();
        lacks_names(why) && monotonic_ns() - begin < names_within; usleep(20'000))
-    why = far::job::different_calls(ranks);
+    why = far::job_board::different_calls(ranks);
   if (why.empty()) return std::nullopt;
-  return why + ". " + far::job::same_collectives;
+  return why + ". " + far::job_board::same_collectives;
 }
 
 }  // namespace far::app

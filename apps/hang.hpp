@@ -20,7 +20,7 @@ class hang_watch {
  private:
   std::uint64_t looked_ = 0;  ///< monotonic_ns() of the last look
   std::uint64_t since_ = 0;   ///< when the fault was first seen; 0: not in the last look
-  far::job::standstill standstill_;
+  far::job_board::standstill standstill_;
 };
 
 }  // namespace far::app

@@ -16,7 +16,7 @@ namespace far::app {
 
 namespace {
 
-using far::job::monotonic_ns;
+using far::job_board::monotonic_ns;
 
 constexpr const char* resolver_variable = "RES_OPTIONS";
 
@@ -26,7 +26,7 @@ std::string line_for(const std::string& name) {
 
 bool some_rank_started(const job_state& job) {
   for (std::size_t i = 0; i < job.options.ranks; ++i)
-    if ((*job.book.board)[i].state.load() != far::job::rank_state::unborn) return true;
+    if ((*job.book.board)[i].state.load() != far::job_board::rank_state::unborn) return true;
   return false;
 }
 

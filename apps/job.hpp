@@ -32,14 +32,14 @@ struct record {
 /// Board and records of one job. `id` is random: a supervisor on another host could find some
 /// other job's board behind the same path.
 struct ledger {
-  job::board* board = nullptr;
+  job_board::board* board = nullptr;
   std::uint64_t* id = nullptr;
   record* records = nullptr;
 
   static std::size_t bytes(std::size_t ranks) {
-    return job::board::bytes(ranks) + sizeof(std::uint64_t) + ranks * sizeof(record);
+    return job_board::board::bytes(ranks) + sizeof(std::uint64_t) + ranks * sizeof(record);
   }
-  static ledger on(job::board* board);
+  static ledger on(job_board::board* board);
   /// Makes them, in memory of its own whose descriptor is put into `fd`; throws if there is none.
   static ledger make(std::uint32_t ranks, std::uint64_t id, int& fd);
 

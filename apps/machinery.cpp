@@ -15,7 +15,7 @@ namespace far::app {
 
 namespace {
 
-using far::job::monotonic_ns;
+using far::job_board::monotonic_ns;
 
 /// The fields of /proc/PID/stat from the third on. The second is a name that may hold anything and
 /// ends at the last ')'.
@@ -109,7 +109,7 @@ std::optional<std::string> machinery::dead_supervisor(const job_state& job, bool
   std::size_t ranks = job.options.ranks, n = thoroughly ? ranks : std::min(ranks, a_few);
   for (std::size_t k = 0; k < n; ++k, next_ = (next_ + 1) % ranks) {
     std::size_t i = next_ % ranks;
-    far::job::slot& rank = (*job.book.board)[i];
+    far::job_board::slot& rank = (*job.book.board)[i];
     auto pid = static_cast<pid_t>(rank.supervisor.load());
     if (!pid || rank.reaped || job.remote.knows(i) || is_supervisor(pid)) continue;
     if (rank.reaped.load(std::memory_order_acquire)) continue;  // just before its own end

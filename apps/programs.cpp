@@ -76,8 +76,8 @@ std::string find_program(const std::string& name, const std::string& backend) {
   if (std::string path = find_companion(name + "_any"); !path.empty()) return path;
   throw error(not_found, "the program " + names[0] + " is neither in " + self_directory() +
                              " nor in " + self_directory() +
-                             "/../libexec/farside; build it (cmake --build build/dev --target " +
-                             names[0] + "), or choose another --backend");
+                             "/../libexec/farside; choose another --backend, or install a Farside "
+                             "that was built with this one (cmake -DFARSIDE_BACKENDS=...)");
 }
 
 /// As many as this process may use at once.

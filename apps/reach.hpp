@@ -52,15 +52,15 @@ struct news {
   std::uint32_t pid, state, rank, world, waits, waits_on;
   std::uint64_t waits_for_ns, collectives;  ///< how long: clocks of two hosts do not compare
   std::uint32_t reaped, wait_status, bereaved, process, told, message_ready;
-  char message[sizeof(far::job::slot::message)];
+  char message[sizeof(far::job_board::slot::message)];
   std::uint32_t left, subject_ready;
   std::uint64_t inside, entered;
-  char subject[sizeof(far::job::slot::subject)];
+  char subject[sizeof(far::job_board::slot::subject)];
   struct call {
     std::uint64_t number;
-    char name[sizeof(far::job::called::name)], file[sizeof(far::job::called::file)];
+    char name[sizeof(far::job_board::called::name)], file[sizeof(far::job_board::called::file)];
     std::uint32_t line;
-  } calls[far::job::kept_calls + 1];  ///< the last one is slot::call
+  } calls[far::job_board::kept_calls + 1];  ///< the last one is slot::call
 };
 
 struct order {

@@ -20,7 +20,7 @@ namespace far::app {
 
 namespace {
 
-using far::job::monotonic_ns;
+using far::job_board::monotonic_ns;
 
 constexpr std::size_t most_strangers = 64;  ///< beyond the ranks: whoever else knocks
 constexpr std::size_t most_addresses = 16;
@@ -68,9 +68,9 @@ std::uint16_t listen_anywhere(int& fd) {
   return 0;
 }
 
-void write_calls(far::job::slot& slot, const reach::news& news) {
-  for (std::size_t i = 0; i <= far::job::kept_calls; ++i) {
-    far::job::called& to = i < far::job::kept_calls ? slot.calls[i] : slot.call;
+void write_calls(far::job_board::slot& slot, const reach::news& news) {
+  for (std::size_t i = 0; i <= far::job_board::kept_calls; ++i) {
+    far::job_board::called& to = i < far::job_board::kept_calls ? slot.calls[i] : slot.call;
     const reach::news::call& from = news.calls[i];
     to.number = 0;
     memcpy(to.name, from.name, sizeof to.name);
@@ -82,16 +82,16 @@ void write_calls(far::job::slot& slot, const reach::news& news) {
   slot.subject_ready = news.subject_ready;
   slot.entered = news.entered;
   slot.inside = news.inside;
-  if (news.left <= static_cast<std::uint32_t>(far::job::leaving::runtime))
-    slot.left = static_cast<far::job::leaving>(news.left);
+  if (news.left <= static_cast<std::uint32_t>(far::job_board::leaving::runtime))
+    slot.left = static_cast<far::job_board::leaving>(news.left);
 }
 
 void write_down(ledger& book, std::size_t i, const reach::news& news) {
-  far::job::slot& slot = (*book.board)[i];
+  far::job_board::slot& slot = (*book.board)[i];
   slot.pid = news.pid;
   slot.rank = news.rank;
   slot.world = news.world;
-  slot.waits = {static_cast<far::job::waiting>(news.waits), news.waits_on};
+  slot.waits = {static_cast<far::job_board::waiting>(news.waits), news.waits_on};
   slot.waits_since = news.waits_for_ns ? monotonic_ns() - news.waits_for_ns : 0;
   slot.collectives = news.collectives;
   slot.bereaved = news.bereaved;
@@ -102,8 +102,8 @@ void write_down(ledger& book, std::size_t i, const reach::news& news) {
     text[sizeof text - 1] = '\0';
     slot.say(text);
   }
-  if (news.state <= static_cast<std::uint32_t>(far::job::rank_state::refused))
-    slot.state = static_cast<far::job::rank_state>(news.state);
+  if (news.state <= static_cast<std::uint32_t>(far::job_board::rank_state::refused))
+    slot.state = static_cast<far::job_board::rank_state>(news.state);
   book.records[i].pid = news.process;
   if (news.told) book.records[i].told = 1;
   if (news.reaped && !slot.reaped) book.reaped(i, static_cast<int>(news.wait_status));

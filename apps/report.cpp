@@ -17,8 +17,8 @@
 
 namespace far::app {
 
-using far::job::rank_state;
-using far::job::slot;
+using far::job_board::rank_state;
+using far::job_board::slot;
 
 std::string signal_name(int signal) {
   const char* name = sigabbrev_np(signal);
@@ -305,14 +305,14 @@ std::string waiting_report(const job_state& job, double age) {
     bool running = rank.state == rank_state::running;
     bool reaped = (*job.book.board)[process_of(job, i)].reaped;
     auto [what, on] = rank.waits.load();
-    bool known = what <= far::job::last_wait;
-    std::uint64_t since = rank.waits_since, now = far::job::monotonic_ns();
-    bool waits = running && known && !reaped && what != far::job::waiting::nothing;
+    bool known = what <= far::job_board::last_wait;
+    std::uint64_t since = rank.waits_since, now = far::job_board::monotonic_ns();
+    bool waits = running && known && !reaped && what != far::job_board::waiting::nothing;
     lines.row(
         {std::to_string(rank_in(job, i)), std::to_string(pid_in(job, i)),
          is_stopped(job, i) ? "stopped" : state_name(rank.state, reaped),
          running && !reaped ? describe_wait(rank) : "-",
-         waits && on != far::job::no_rank ? std::to_string(on) : "-",
+         waits && on != far::job_board::no_rank ? std::to_string(on) : "-",
          waits && since && since < now ? human_time(1e-9 * static_cast<double>(now - since)) : "-",
          rank.state == rank_state::unborn ? "-" : std::to_string(rank.collectives)});
   }

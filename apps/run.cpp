@@ -21,10 +21,10 @@
 
 namespace far::app {
 
-ledger ledger::on(job::board* board) {
+ledger ledger::on(job_board::board* board) {
   ledger result;
   result.board = board;
-  char* behind = reinterpret_cast<char*>(board) + job::board::bytes(board->slots);
+  char* behind = reinterpret_cast<char*>(board) + job_board::board::bytes(board->slots);
   result.id = reinterpret_cast<std::uint64_t*>(behind);
   result.records = reinterpret_cast<record*>(behind + sizeof(std::uint64_t));
   return result;
@@ -39,8 +39,8 @@ ledger ledger::make(std::uint32_t ranks, std::uint64_t id, int& fd) {
   if (at == MAP_FAILED)
     throw error(failure, std::string("cannot make the memory shared with the ranks: ") +
                              std::strerror(errno));
-  auto* board = static_cast<far::job::board*>(at);
-  board->magic = far::job::board_magic;
+  auto* board = static_cast<far::job_board::board*>(at);
+  board->magic = far::job_board::board_magic;
   board->slots = ranks;
   ledger result = on(board);
   *result.id = id;
@@ -48,13 +48,13 @@ ledger ledger::make(std::uint32_t ranks, std::uint64_t id, int& fd) {
 }
 
 void ledger::reaped(std::size_t slot, int wait_status) {
-  records[slot].reaped_at = far::job::monotonic_ns();
+  records[slot].reaped_at = far::job_board::monotonic_ns();
   (*board)[slot].wait_status = static_cast<std::uint32_t>(wait_status);
   (*board)[slot].reaped.store(1, std::memory_order_release);
 }
 
 void ledger::lost(std::size_t slot) {
-  records[slot].reaped_at = far::job::monotonic_ns();
+  records[slot].reaped_at = far::job_board::monotonic_ns();
   records[slot].lost = 1;
 }
 
@@ -78,7 +78,7 @@ namespace {
 
 void make_board(job_state& job) {
   std::uint64_t id = 0;
-  if (getrandom(&id, sizeof id, 0) != sizeof id) id = far::job::monotonic_ns();
+  if (getrandom(&id, sizeof id, 0) != sizeof id) id = far::job_board::monotonic_ns();
   job.book = ledger::make(job.options.ranks, id, job.board_fd);
 }
 
@@ -128,9 +128,9 @@ void check(const job_state& job) {
 
 void set_up_environment(const variables& environment) {
   for (const char* name :
-       {far::job::board_variable, far::job::slot_variable, far::job::segments_variable,
-        far::job::rank_variable, far::job::nprocs_variable, far::job::threads_variable,
-        far::job::carrier_variable, reach::variable, "FARSIDE_GUARD", "FARSIDE_GUARD_LIST"})
+       {far::job_board::board_variable, far::job_board::slot_variable, far::job_board::segments_variable,
+        far::job_board::rank_variable, far::job_board::nprocs_variable, far::job_board::threads_variable,
+        far::job_board::carrier_variable, reach::variable, "FARSIDE_GUARD", "FARSIDE_GUARD_LIST"})
     unsetenv(name);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
 }
@@ -138,7 +138,7 @@ void set_up_environment(const variables& environment) {
 void set_carrier(transport how) {
   std::string path = carrier_of(how);
   if (path.empty()) return;
-  setenv(far::job::carrier_variable, path.c_str(), 1);
+  setenv(far::job_board::carrier_variable, path.c_str(), 1);
   if (how != transport::sim) return;
   // Its clock is for the whole program.
   const char* others = getenv("LD_PRELOAD");

@@ -38,13 +38,15 @@ class campaign {
   void show_failure();
   void show_progress();
   void clear_progress();
-  double seconds() const { return 1e-9 * static_cast<double>(far::job::monotonic_ns() - started_); }
+  double seconds() const {
+    return 1e-9 * static_cast<double>(far::job_board::monotonic_ns() - started_);
+  }
 
   const sim_options& options_;
   sim_pool& pool_;
   std::FILE* to_;
   std::string trace_;
-  std::uint64_t started_ = far::job::monotonic_ns();
+  std::uint64_t started_ = far::job_board::monotonic_ns();
   std::uint64_t next_seed_ = options_.first_seed;
   std::deque<sim_plan> with_faults_;              ///< whose run without fault is done
   std::map<std::uint64_t, sim_result> failures_;  ///< by seed

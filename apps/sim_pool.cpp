@@ -21,7 +21,7 @@ namespace far::app {
 
 namespace {
 
-using far::job::monotonic_ns;
+using far::job_board::monotonic_ns;
 
 constexpr std::size_t kept_bytes = 64 << 10;
 
@@ -50,7 +50,7 @@ void set_variables(const sim_plan& plan, std::uint64_t ranks, std::uint64_t step
   auto number = [](std::uint64_t n) { return n > 0 ? std::to_string(n) : ""; };
   bool seeded = plan.exhaustive == 0;
   const variables all = {
-      {far::job::nprocs_variable, std::to_string(ranks)},
+      {far::job_board::nprocs_variable, std::to_string(ranks)},
       {"FARSIDE_SIM_SEED", seeded ? std::to_string(plan.seed) : ""},
       {"FARSIDE_SIM_LEVEL", seeded ? name_of(plan.level) : ""},
       {"FARSIDE_SIM_EXHAUSTIVE", number(plan.exhaustive)},

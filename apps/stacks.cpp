@@ -138,7 +138,7 @@ class resolver {
 
 /// The frames without the two of the signal handler. All but the first are where a call returns to:
 /// the call itself lies before.
-std::vector<place> places_of(const far::job::slot& slot, pid_t pid) {
+std::vector<place> places_of(const far::job_board::slot& slot, pid_t pid) {
   std::vector<place> result;
   if (!slot.frames_ready.load(std::memory_order_acquire)) return result;
   std::vector<mapping> mappings = mappings_of(pid);
@@ -194,7 +194,7 @@ std::string text_of(const std::vector<place>& places, resolver& names, bool all)
 
 }  // namespace
 
-std::string stack_text(const far::job::slot& slot, pid_t pid, bool all) {
+std::string stack_text(const far::job_board::slot& slot, pid_t pid, bool all) {
   resolver names;
   std::vector<place> places = places_of(slot, pid);
   for (const place& at : places) names.want(at);
@@ -205,7 +205,7 @@ std::string stacks_report(const job_state& job) {
   resolver names;
   std::map<std::size_t, std::vector<place>> stacks;  // by rank
   for (std::size_t i = 0; i < job.options.ranks; ++i) {
-    far::job::slot& slot = (*job.book.board)[i];
+    far::job_board::slot& slot = (*job.book.board)[i];
     if (job.remote.knows(i)) continue;  // its supervisor tells
     std::vector<place> places = places_of(slot, static_cast<pid_t>(slot.pid.load()));
     for (const place& at : places) names.want(at);
@@ -221,7 +221,7 @@ std::string stacks_report(const job_state& job) {
   }
   std::string report;
   for (const std::string& text : order)
-    report += "  stack of " + far::job::names_of(ranks_with[text]) + ":\n" + text;
+    report += "  stack of " + far::job_board::names_of(ranks_with[text]) + ":\n" + text;
   if (!report.empty() && !job.options.verbose)
     report += "  (without what goes on inside the library, which --verbose shows)\n";
   if (!report.empty() && find_in_path("addr2line").empty())

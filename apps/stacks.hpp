@@ -11,7 +11,7 @@ namespace far::app {
 
 /// The stack in this slot of process `pid`, one line a function, innermost first; empty if the rank
 /// has not told it. The process must still live. `all`: with what goes on inside the library.
-std::string stack_text(const far::job::slot&, pid_t pid, bool all);
+std::string stack_text(const far::job_board::slot&, pid_t pid, bool all);
 
 /// The stacks of all ranks on this host, each with the ranks that have it.
 std::string stacks_report(const job_state&);

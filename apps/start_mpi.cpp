@@ -348,7 +348,7 @@ void start_mpi(job_state& job, relays& lines) {
     if (std::string where = job.remote.open(*job.book.id, job.options.ranks); !where.empty())
       setenv(reach::variable, where.c_str(), 1);
 
-  setenv(far::job::board_variable, path_of(job.launcher, job.board_fd).c_str(), 1);
+  setenv(far::job_board::board_variable, path_of(job.launcher, job.board_fd).c_str(), 1);
   arguments exported = exported_names(job.options);
   if (job.how == transport::shmem) size_symmetric_heap(job, exported);
   if (job.how == transport::openmpi || job.how == transport::shmem)

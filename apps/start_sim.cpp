@@ -21,7 +21,7 @@ namespace {
                                  pid_t launcher) {
   become_child(launcher);
   fix_addresses();
-  setenv(far::job::nprocs_variable, std::to_string(options.ranks).c_str(), 1);
+  setenv(far::job_board::nprocs_variable, std::to_string(options.ranks).c_str(), 1);
   execute(program, options.command);
   std::fprintf(stderr, "farside run: cannot start %s: %s\n", program.c_str(), std::strerror(errno));
   _exit(not_executable);
@@ -30,7 +30,7 @@ namespace {
 /// The next of `set` to arrive, or 0 once `seconds` of the job have passed; 0 is no limit.
 int wait_for_signal(const sigset_t& set, std::uint64_t started, double seconds) {
   if (seconds <= 0) return sigwaitinfo(&set, nullptr);
-  double left = seconds - 1e-9 * static_cast<double>(far::job::monotonic_ns() - started);
+  double left = seconds - 1e-9 * static_cast<double>(far::job_board::monotonic_ns() - started);
   if (left <= 0) return 0;
   timespec time{static_cast<time_t>(left), 0};
   time.tv_nsec = static_cast<long>((left - static_cast<double>(time.tv_sec)) * 1e9);
@@ -61,7 +61,7 @@ int run_simulated(const run_options& options, const std::string& program) {
   if (options.verbose)
     std::fprintf(stderr, "farside run: %s as one process of %s, on sim\n",
                  quoted(options.command).c_str(), program.c_str());
-  std::uint64_t started = far::job::monotonic_ns();
+  std::uint64_t started = far::job_board::monotonic_ns();
   pid_t launcher = getpid(), child = fork();
   if (child == 0) become_program(options, program, launcher);
   if (child < 0)

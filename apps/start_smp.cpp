@@ -66,15 +66,15 @@ void bind_to_core(std::uint32_t rank) {
 
 void set_environment(const job_state& job, std::uint32_t slot) {
   std::string ranks = std::to_string(job.options.ranks);
-  setenv(far::job::board_variable, path_of(job.launcher, job.board_fd).c_str(), 1);
-  setenv(far::job::slot_variable, std::to_string(slot).c_str(), 1);
+  setenv(far::job_board::board_variable, path_of(job.launcher, job.board_fd).c_str(), 1);
+  setenv(far::job_board::slot_variable, std::to_string(slot).c_str(), 1);
   if (job.options.threads) {
-    setenv(far::job::threads_variable, ranks.c_str(), 1);
+    setenv(far::job_board::threads_variable, ranks.c_str(), 1);
     return;
   }
-  setenv(far::job::rank_variable, std::to_string(slot).c_str(), 1);
-  setenv(far::job::nprocs_variable, ranks.c_str(), 1);
-  setenv(far::job::segments_variable, path_of(job.launcher, job.segments_fd).c_str(), 1);
+  setenv(far::job_board::rank_variable, std::to_string(slot).c_str(), 1);
+  setenv(far::job_board::nprocs_variable, ranks.c_str(), 1);
+  setenv(far::job_board::segments_variable, path_of(job.launcher, job.segments_fd).c_str(), 1);
 }
 
 struct outputs {

@@ -37,7 +37,7 @@ namespace far::app {
 
 namespace {
 
-using far::job::monotonic_ns;
+using far::job_board::monotonic_ns;
 
 struct supervisor_options {
   std::uint64_t job = 0;
@@ -177,8 +177,8 @@ supervisor::supervisor(supervisor_options options)
 }
 
 void supervisor::find_board() {
-  const char* path = getenv(far::job::board_variable);
-  far::job::board* board = path ? far::job::board::open(path) : nullptr;
+  const char* path = getenv(far::job_board::board_variable);
+  far::job_board::board* board = path ? far::job_board::board::open(path) : nullptr;
   if (board && slot_ < board->slots) {
     ledger found = ledger::on(board);
     if (*found.id == options_.job) book_ = found, near_ = true;
@@ -192,10 +192,10 @@ void supervisor::find_board() {
   }
   unsetenv(reach::variable);  // its secret is not for the rank
   if (!book_.board) {
-    unsetenv(far::job::board_variable);
+    unsetenv(far::job_board::board_variable);
     return;
   }
-  setenv(far::job::slot_variable, std::to_string(slot_).c_str(), 1);
+  setenv(far::job_board::slot_variable, std::to_string(slot_).c_str(), 1);
   (*book_.board)[slot_].supervisor = static_cast<std::uint32_t>(getpid());
   if (near_) launcher_ = watch_process(options_.launcher);
 }
@@ -206,7 +206,7 @@ void supervisor::call_launcher() {
   if (!where || slot_ >= options_.ranks || !launcher_line_.call(where, options_.job, slot_)) return;
   int fd = -1;
   book_ = ledger::make(options_.ranks, options_.job, fd);
-  setenv(far::job::board_variable, path_of(getpid(), fd).c_str(), 1);
+  setenv(far::job_board::board_variable, path_of(getpid(), fd).c_str(), 1);
 }
 
 void supervisor::add_relay(const std::string& path, int fallback, int source) {
@@ -347,7 +347,7 @@ void supervisor::take_orders() {
 
 /// The launcher cannot look into a process of this host.
 void supervisor::print_stack() {
-  far::job::slot& rank = (*book_.board)[slot_];
+  far::job_board::slot& rank = (*book_.board)[slot_];
   for (int i = 0; i < 50 && !rank.frames_ready; ++i) usleep(10'000);
   std::string stack = stack_text(rank, child_, false);
   if (stack.empty()) return;
@@ -378,8 +378,8 @@ bool supervisor::shall_linger() const {
   if (options_.together && !dismissed_ && !(near_ && book_.all_reaped())) return true;
   auto state = (*book_.board)[slot_].state.load();
   if (WIFSIGNALED(status_)) return true;
-  if (state == far::job::rank_state::finished) return false;
-  if (WEXITSTATUS(status_) != 0 || state != far::job::rank_state::unborn) return true;
+  if (state == far::job_board::rank_state::finished) return false;
+  if (WEXITSTATUS(status_) != 0 || state != far::job_board::rank_state::unborn) return true;
   return others_may_object();
 }
 
@@ -389,9 +389,9 @@ bool supervisor::others_may_object() const {
   bool soon = monotonic_ns() < book_.records[slot_].reaped_at + second;
   if (!near_) return soon;  // the launcher sees them, and will tell us to end if they do
   for (std::size_t i = 0; i < book_.board->slots; ++i) {
-    far::job::slot& other = (*book_.board)[i];
+    far::job_board::slot& other = (*book_.board)[i];
     bool lives = other.supervisor && !other.reaped;
-    if (lives && (soon || other.state != far::job::rank_state::unborn)) return true;
+    if (lives && (soon || other.state != far::job_board::rank_state::unborn)) return true;
   }
   return false;
 }

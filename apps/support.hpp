@@ -29,7 +29,7 @@ struct error : std::runtime_error {
 
 using arguments = std::vector<std::string>;
 
-/// In the nanoseconds of job::monotonic_ns().
+/// In the nanoseconds of job_board::monotonic_ns().
 inline constexpr std::uint64_t millisecond = 1'000'000, second = 1000 * millisecond;
 
 /// The program's own file, and the folder it lies in.

@@ -31,7 +31,7 @@ namespace far::app {
 
 namespace {
 
-using far::job::monotonic_ns;
+using far::job_board::monotonic_ns;
 using address = std::array<char, 6>;
 
 constexpr std::size_t header = 10;    ///< struct virtio_net_hdr; its file is not for C++
@@ -49,7 +49,8 @@ double with_unit(const std::string& text, const std::map<std::string, double>& u
   double number = std::strtod(text.c_str(), &end);
   auto unit = units.find(end);
   if (unit == units.end() || number < 0)
-    throw error(usage_error, "'" + text + "' is not understood: this is for scripts/hosts");
+    throw error(usage_error,
+                "'" + text + "' is not understood: this command serves Farside's own tests");
   return number * unit->second;
 }
 

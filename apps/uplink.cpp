@@ -15,7 +15,7 @@ namespace far::app {
 
 namespace {
 
-using far::job::monotonic_ns;
+using far::job_board::monotonic_ns;
 
 /// Begins to connect; -1 if the address is of no use here.
 int begin_call(const std::string& address, std::uint16_t port) {
@@ -96,14 +96,14 @@ bool uplink::call(const std::string& where, std::uint64_t job, std::uint64_t slo
 }
 
 /// What the rank has said about its collectives, for the launcher to compare.
-static void copy_calls(const far::job::slot& slot, reach::news& news) {
+static void copy_calls(const far::job_board::slot& slot, reach::news& news) {
   news.left = static_cast<std::uint32_t>(slot.left.load(std::memory_order_acquire));
   news.inside = slot.inside;
   news.entered = slot.entered;
   news.subject_ready = slot.subject_ready.load(std::memory_order_acquire);
   if (news.subject_ready) memcpy(news.subject, slot.subject, sizeof news.subject);
-  for (std::size_t i = 0; i <= far::job::kept_calls; ++i) {
-    const far::job::called& from = i < far::job::kept_calls ? slot.calls[i] : slot.call;
+  for (std::size_t i = 0; i <= far::job_board::kept_calls; ++i) {
+    const far::job_board::called& from = i < far::job_board::kept_calls ? slot.calls[i] : slot.call;
     reach::news::call& to = news.calls[i];
     std::uint64_t number = from.number.load(std::memory_order_acquire);
     memcpy(to.name, from.name, sizeof to.name);
@@ -115,7 +115,7 @@ static void copy_calls(const far::job::slot& slot, reach::news& news) {
 
 bool uplink::report(ledger& book, std::size_t i) {
   if (fd_ < 0) return true;
-  far::job::slot& slot = (*book.board)[i];
+  far::job_board::slot& slot = (*book.board)[i];
   reach::news news;
   memset(&news, 0, sizeof news);  // it is compared as bytes
   news.reaped = slot.reaped.load(std::memory_order_acquire);

@@ -23,7 +23,7 @@ namespace far::app {
 
 namespace {
 
-using far::job::monotonic_ns;
+using far::job_board::monotonic_ns;
 
 /// How often the board is read. Deaths of our own children wake us at once.
 constexpr int look_every_ms = 50;
@@ -257,7 +257,7 @@ void watcher::advance() {
 
 bool watcher::rank_lives(std::size_t process) const {
   if (!job_.supervised()) return job_.ranks[process] != 0;
-  far::job::slot& rank = (*job_.book.board)[process];
+  far::job_board::slot& rank = (*job_.book.board)[process];
   return rank.supervisor != 0 && !rank.reaped && !job_.book.records[process].lost;
 }
 
@@ -271,9 +271,9 @@ std::size_t watcher::living() const {
 void watcher::signal_ranks(int signal) {
   std::size_t processes = job_.options.threads ? 1 : job_.options.ranks;
   for (std::size_t i = 0; i < processes; ++i) {
-    far::job::slot& rank = (*job_.book.board)[i];
+    far::job_board::slot& rank = (*job_.book.board)[i];
     // Without a runtime there is no handler that prints the stack: it would just die.
-    if (signal == SIGQUIT && rank.state == far::job::rank_state::unborn) continue;
+    if (signal == SIGQUIT && rank.state == far::job_board::rank_state::unborn) continue;
     if (job_.remote.send(i, signal)) continue;
     pid_t pid = job_.supervised() ? static_cast<pid_t>(rank.supervisor) : job_.ranks[i];
     if (!pid || (job_.supervised() && !is_supervisor(pid))) continue;

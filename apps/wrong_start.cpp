@@ -22,8 +22,8 @@ void refuse_wrong_backend(const std::string& program, const std::string& asked, 
 }
 
 void refuse_several_launchers(std::uint32_t ranks) {
-  if (getenv(far::job::board_variable)) return;  // a rank of ours starts a job: it knows why
-  auto start = far::job::find_foreign_start();
+  if (getenv(far::job_board::board_variable)) return;  // a rank of ours starts a job: it knows why
+  auto start = far::job_board::find_foreign_start();
   if (!start) return;
   std::string n = std::to_string(ranks);
   throw error(usage_error,
@@ -33,7 +33,7 @@ void refuse_several_launchers(std::uint32_t ranks) {
                   counted(ranks, "rank") + "; farside run is started once, and starts the ranks: " +
                   (start->launcher == "srun" ? "srun -n 1 farside run -n " + n + " ..., or salloc"
                                              : "farside run -n " + n + " ... without it") +
-                  "; where several jobs are meant, set " + far::job::separate_variable + "=1");
+                  "; where several jobs are meant, set " + far::job_board::separate_variable + "=1");
 }
 
 }  // namespace far::app

@@ -276,7 +276,7 @@ inline std::string backend_name() {
         detail::switch_setting("FARSIDE_MPI_STRICT", false) ? "-strict" : "-" + strategy_name();
 #endif
   if (detail::here().attends == attention::thread) result += "-attentive";
-  if (detail::setting(job::threads_variable)) result += "-threads";
+  if (detail::setting(detail::job::threads_variable)) result += "-threads";
   if (FARSIDE_CHECKED) result += "-checked";
   return result;
 }

@@ -1,4 +1,4 @@
-# Installation: headers, the CMake package, and (where they are built) the programs.
+# Installation: headers, the CMake package, documents and examples, and (where they are built) the programs.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 
@@ -20,3 +20,8 @@ install(FILES "${PROJECT_BINARY_DIR}/farsideConfig.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/FarsideTargets.cmake"
         DESTINATION "${farside_package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+# As in the source tree, so that links between them hold.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN "*.cpp")

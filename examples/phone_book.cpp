@@ -10,26 +10,23 @@
 
 using book = std::map<std::string, long>;
 
-/// This rank's part. Handlers find it here, as each rank is a process of its own.
-static book& part() {
-  static book entries;
-  return entries;
-}
+/// Each rank's part. Handlers find that of the rank that they run on.
+static far::rank_local<book> part;
 
 static far::rank_t owner(const std::string& name) {
   return static_cast<far::rank_t>(std::hash<std::string>()(name) % far::nprocs());
 }
 
-static void add(const std::string& name, long number) { part()[name] = number; }
+static void add(const std::string& name, long number) { (*part)[name] = number; }
 
 static std::optional<long> look_up(const std::string& name) {
-  auto entry = part().find(name);
-  return entry == part().end() ? std::nullopt : std::optional(entry->second);
+  auto entry = part->find(name);
+  return entry == part->end() ? std::nullopt : std::optional(entry->second);
 }
 
 static bool replace(const std::string& name, long from, long to) {
-  auto entry = part().find(name);
-  if (entry == part().end() || entry->second != from) return false;
+  auto entry = part->find(name);
+  if (entry == part->end() || entry->second != from) return false;
   entry->second = to;
   return true;
 }
@@ -43,7 +40,7 @@ int main(int argc, char** argv) {
     far::visits visits;  // gathers messages by target: few large ones instead of many small
     for (long i = first; i < first + people; ++i) visits.visit(owner(name(i)), add, name(i), i);
     far::quiesce();  // all have been handled
-    far::print("rank ", far::rank(), " keeps ", part().size(), " entries\n");
+    far::print("rank ", far::rank(), " keeps ", part->size(), " entries\n");
 
     std::string somebody = name(first == 0 ? far::nprocs() * people - 1 : first - 1);
     auto number = far::rpc(owner(somebody), look_up, somebody);  // begun

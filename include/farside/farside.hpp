@@ -13,6 +13,7 @@
 #include <farside/core/pieces.hpp>
 #include <farside/core/print.hpp>
 #include <farside/core/ptr.hpp>
+#include <farside/core/rank_local.hpp>
 #include <farside/core/ref.hpp>
 #include <farside/core/rma.hpp>
 #include <farside/core/runtime.hpp>

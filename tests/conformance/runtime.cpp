@@ -4,7 +4,23 @@
 #include <set>
 #include <thread>
 
+/// Names that programs have of their own, seen beside all of far.
+struct job {
+  int number;
+};
+struct slot {
+  int number;
+};
+namespace names_of_users {
+using namespace far;
+inline int number_of(job j, slot s) { return j.number + s.number; }
+}  // namespace names_of_users
+
 namespace runtime_tests {
+
+FAR_TEST(names_of_the_program_are_its_own) {
+  CHECK_EQ(names_of_users::number_of(job{1}, slot{2}), 3);
+}
 
 namespace {
 using far::rank_t;

@@ -10,6 +10,15 @@ add_test(NAME consumer.install
 farside_test_properties(consumer.install)
 set_tests_properties(consumer.install PROPERTIES FIXTURES_SETUP stage)
 
+# Documents, manual pages and completions.
+if(TARGET manual AND TARGET programs AND ZLIB_FOUND)
+  add_test(NAME consumer.documents
+           COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/consumer/documents" "${stage_program}" "${stage}/${CMAKE_INSTALL_DOCDIR}"
+                   "${stage}/${CMAKE_INSTALL_MANDIR}" "${stage}/${CMAKE_INSTALL_DATADIR}")
+  farside_test_properties(consumer.documents)
+  set_tests_properties(consumer.documents PROPERTIES FIXTURES_REQUIRED stage)
+endif()
+
 # farside_consumer(<test> COMPILER c++ BACKEND backend [OPTIONS -D...])
 #
 # Tests: <test>.build and <test>.run.

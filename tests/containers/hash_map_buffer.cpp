@@ -96,4 +96,28 @@ FAR_TEST(buffered_and_direct_changes_together) {
   CHECK_EQ(far::all_reduce(sum, std::plus<>()), 2L * n * static_cast<long>(far::nprocs()));
 }
 
+// The operator alone names the type of the buffer, and a promise needs no operator before it.
+FAR_TEST(operators_and_promises_as_people_write_them) {
+  far::hash_map<int, unsigned> map(8);
+  far::hash_map_buffer marks(map, std::bit_or<>());
+  static_assert(std::is_same_v<decltype(marks),
+                               far::hash_map_buffer<far::hash_map<int, unsigned>, std::bit_or<>>>);
+  far::hash_map_buffer sums(map, {.combining = 0});
+  static_assert(std::is_same_v<decltype(sums), far::hash_map_buffer<far::hash_map<int, unsigned>>>);
+  for (unsigned bit : {1u, 4u, 1u}) marks.accumulate(1, bit);
+  marks.flush();
+  CHECK_EQ(map.find(1), 5u);
+  sums.flush();
+
+  far::barrier();
+  map.accumulate(2, 1, far::promise::modify);
+  std::vector<std::pair<int, unsigned>> both{{2, 1}, {3, 1}};
+  map.accumulate(both, far::promise::modify);
+  map.async_accumulate(3, 1, far::promise::modify).get();
+  far::barrier();
+  CHECK_EQ(map.find(2), 2u * far::nprocs());
+  CHECK_EQ(map.find(3), 2u * far::nprocs());
+  far::barrier();
+}
+
 }  // namespace hash_map_buffer_tests

@@ -89,14 +89,14 @@ int main(int argc, char** argv) {
   bool mine = my_rank == actor;
   if (mode == "unborn" && mine) _exit(0);
 
-  far::job::slot* own = board_rank::own_slot();
+  far::job_board::slot* own = board_rank::own_slot();
   if (!own) {
     fprintf(stderr, "act: no board\n");
     return 98;
   }
   signal(SIGQUIT, print_stack);
   board_rank::be_born(*own, my_rank, ranks);
-  board_rank::wait_for(*own, far::job::waiting::barrier, far::job::no_rank, 7);
+  board_rank::wait_for(*own, far::job_board::waiting::barrier, far::job_board::no_rank, 7);
 
   if (mode == "kill" && mine) usleep(200'000), note_death(), raise(number);
   if (mode == "eat" && mine)  // memory, until there is none
@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
   if ((mode == "throw" || mode == "throw_hang") && mine) {
     note_death();
     own->say("far::alloc: 9 GiB asked,\n1 GiB free");
-    own->state = far::job::rank_state::failed;
+    own->state = far::job_board::rank_state::failed;
     if (mode == "throw_hang") wait_forever();
     usleep(200'000);
     fprintf(stderr, "last words\n");
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
   if (mode == "refuse" && mine) {
     note_death();
     own->say("act: a file is missing");
-    own->state = far::job::rank_state::refused;
+    own->state = far::job_board::rank_state::refused;
   }
   if (mode == "deaf") {  // SIGTERM does not end it
     signal(SIGTERM, SIG_IGN);
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
   }
   if (mode == "differ") {
     if (mine)
-      board_rank::wait_for(*own, far::job::waiting::get,
+      board_rank::wait_for(*own, far::job_board::waiting::get,
                            static_cast<std::uint32_t>((my_rank + 1) % ranks), 6);
     say_ready();
     wait_forever();
@@ -162,8 +162,8 @@ int main(int argc, char** argv) {
   if (mode == "arguments")
     for (int i = 2; i < argc; ++i) printf("%d <%s>\n", my_rank, argv[i]);
 
-  own->waits = far::job::wait{};
+  own->waits = far::job_board::wait{};
   library_end();
-  own->state = far::job::rank_state::finished;
+  own->state = far::job_board::rank_state::finished;
   return mode == "late" && mine ? number : 0;
 }

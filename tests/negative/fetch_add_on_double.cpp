@@ -1,4 +1,5 @@
 // expect: integers of 32 or 64 bits
+// expect: far::accumulate
 #include <farside/core/atomics.hpp>
 
 #ifdef CONTROL

@@ -21,6 +21,8 @@
 // A member whose ring is full makes its sender wait until it calls send, receive or finish. So
 // between the first send and finish no member may wait for another one by other means (a barrier).
 // What was sent and not finished is lost when the exchange ends.
+//
+// send and send_all are one-sided, finish is collective.
 #pragma once
 
 #include <farside/core/serialization.hpp>
@@ -111,6 +113,7 @@ class exchange {
   /// Of this rank. No communication.
   exchange_statistics statistics() const { return state_->seen(); }
 
+  /// How many members take part; its name in errors. Local; no communication.
   rank_t size() const { return state_->size(); }
   const std::string& name() const { return state_->label; }
 

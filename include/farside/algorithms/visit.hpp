@@ -93,7 +93,7 @@ class visits : detail::gathering {
     office_->enlist(this);
   }
   visits(const visits&) = delete;
-  /// Ships what is left, unless the runtime has ended or an exception is on its way.
+  /// One-sided. Ships what is left, unless the runtime has ended or an exception is on its way.
   ~visits() override {
     detail::context* now =
         detail::current != nullptr ? detail::current : detail::process_context.load();
@@ -115,7 +115,8 @@ class visits : detail::gathering {
                     batches_.size() - 1, ".");
     writer out;
     detail::write_function<Function>(*office_, out, f);
-    ((out << static_cast<const std::decay_t<Args>&>(args)), ...);
+    detail::require_members("a visit", to, args...);
+    (detail::write_argument<std::decay_t<Args>>(out, args), ...);
     auto bytes = out.take();
     auto code = office_->name_of(&detail::run_only<Function, std::decay_t<Args>...>);
     rank_t hop = nodes_ ? nodes_->next_hop(c.link.rank(), to) : to;

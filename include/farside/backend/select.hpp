@@ -71,7 +71,7 @@ asm(".globl farside_objects_built_for_different_backends_or_checking\n"
     ".set farside_objects_built_for_different_backends_or_checking, " FARSIDE_TEXT(
         FARSIDE_BACKEND_NUMBER) FARSIDE_TEXT(FARSIDE_CHECKED) "\n");
 
-namespace far::job {
+namespace far::job_board {
 
 /// An ELF note that tells `farside run` how to start the program: `readelf -n` shows it.
 struct program_note {
@@ -83,4 +83,8 @@ struct program_note {
 [[gnu::used, gnu::section(".note.farside"), gnu::aligned(4)]] static const program_note note = {
     sizeof note.name, sizeof note.description, 1, "Farside", FARSIDE_BACKEND_NOTE};
 
-}  // namespace far::job
+}  // namespace far::job_board
+
+namespace far::inline FARSIDE_BACKEND::detail {
+namespace job = ::far::job_board;  // a short name that users of namespace far do not see
+}

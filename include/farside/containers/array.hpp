@@ -19,11 +19,11 @@ class array : public detail::element_access<T> {
 
  public:
   /// Collective. `size` elements in the segment of member `host`, not initialised: fill() or put
-  /// them.
+  /// them. 1 all_gather and 2 barriers.
   array(rank_t host, std::size_t size, const container_options& with = {})
       : base(make(host, size, with)) {}
 
-  /// The member that holds the elements.
+  /// The member that holds the elements. Local; no communication.
   rank_t host() const { return this->state_->first_holder; }
 
   /// Far pointers where T is trivially copyable, element_iterator elsewhere: random access.
@@ -36,6 +36,9 @@ class array : public detail::element_access<T> {
   auto end() const { return begin() + static_cast<std::ptrdiff_t>(this->size()); }
 
  private:
+  friend detail::handle_access;
+  explicit array(detail::container_handle<detail::elements<T>> of) : base(std::move(of)) {}
+
   static detail::elements<T>* make(rank_t host, std::size_t size, const container_options& with) {
     detail::require_element<T>();
     detail::require_root(with.over ? with.over : world(), "array", host);

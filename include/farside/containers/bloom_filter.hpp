@@ -30,19 +30,20 @@ namespace far::inline FARSIDE_BACKEND {
 
 template <class K, class Hash = hash<K>>
 class bloom_filter {
+  using state = detail::hashed_bloom_words<Hash>;
+
  public:
   /// Collective. Sized so that after `expected_keys` different keys at most `rate` of the questions
   /// for others are answered by yes: 12 bits a key for 0.01, 23 for 0.001.
   explicit bloom_filter(std::uint64_t expected_keys, double rate = 0.01,
                         const container_options& with = {}, Hash hash_function = {})
-      : hash_(std::move(hash_function)),
-        state_(new detail::bloom_words("bloom_filter", with,
-                                       detail::blocked_bloom_shape(expected_keys, rate))) {}
+      : state_(new state(std::move(hash_function), "bloom_filter", with,
+                         detail::blocked_bloom_shape(expected_keys, rate))) {}
 
   /// True if the key is new: then no other insert of it is told so. False if it was there, or seems
   /// to be. One-sided; complete on return; anything but clear may run at the same time. 1 atomic.
   bool insert(const K& key, promise during = promise::everything) {
-    detail::bloom_words& s = *state_;
+    state& s = *state_;
     check(s, promise::insert, "insert", key, during);
     where at = locate(s, key);
     if (FARSIDE_MUTANT(bloom_read_then_written)) {
@@ -57,7 +58,7 @@ class bloom_filter {
   /// False: no insert of the key has returned yet. True: it is there, or seems to be. One-sided;
   /// anything but clear may run at the same time. 1 get.
   bool find(const K& key, promise during = promise::everything) const {
-    detail::bloom_words& s = *state_;
+    state& s = *state_;
     check(s, promise::find, "find", key, during);
     where at = locate(s, key);
     return holds(get(at.word), at.pattern);
@@ -68,7 +69,7 @@ class bloom_filter {
 
   /// Begins to insert. 1 atomic, not waited for.
   future<bool> async_insert(const K& key, promise during = promise::everything) {
-    detail::bloom_words& s = *state_;
+    state& s = *state_;
     check(s, promise::insert, "async_insert", key, during);
     where at = locate(s, key);
     return async_fetch_or(at.word, at.pattern).then([pattern = at.pattern](std::uint64_t old) {
@@ -78,7 +79,7 @@ class bloom_filter {
 
   /// Begins to look. 1 get, not waited for.
   future<bool> async_find(const K& key, promise during = promise::everything) const {
-    detail::bloom_words& s = *state_;
+    state& s = *state_;
     check(s, promise::find, "async_find", key, during);
     where at = locate(s, key);
     return async_get(at.word).then(
@@ -89,7 +90,7 @@ class bloom_filter {
   /// each 1,024; on shared memory the words are fetched ahead instead. Of a key that is there
   /// twice, one is told that it is new, either one.
   std::vector<bool> insert(std::span<const K> keys, promise during = promise::everything) {
-    detail::bloom_words& s = *state_;
+    state& s = *state_;
     if (!keys.empty()) check(s, promise::insert, "insert", keys[0], during);
     return bulk<false>(
         s, keys, [](where at) { return fetch_or(at.word, at.pattern); },
@@ -98,7 +99,7 @@ class bloom_filter {
 
   /// Looks for all of them. n gets in flight together, 1 wait for each 1,024.
   std::vector<bool> find(std::span<const K> keys, promise during = promise::everything) const {
-    detail::bloom_words& s = *state_;
+    state& s = *state_;
     if (!keys.empty()) check(s, promise::find, "find", keys[0], during);
     return bulk<true>(
         s, keys, [](where at) { return get(at.word); },
@@ -118,11 +119,16 @@ class bloom_filter {
     });
   }
 
+  /// How many bits it has, of all members; how many of them a key sets; its name in errors. Local;
+  /// no communication.
   std::uint64_t bits() const { return state_->shape.bits; }
   unsigned bits_per_key() const { return state_->shape.bits_per_key; }
   const std::string& name() const { return state_->label; }
 
  private:
+  friend detail::handle_access;
+  explicit bloom_filter(detail::container_handle<state> of) : state_(std::move(of)) {}
+
   struct where {
     ptr<std::uint64_t> word;
     std::uint64_t pattern;
@@ -132,13 +138,12 @@ class bloom_filter {
     return (word & pattern) == pattern;
   }
 
-  static void check(detail::bloom_words& s, promise kind, const char* name, const K& key,
-                    promise during) {
+  static void check(state& s, promise kind, const char* name, const K& key, promise during) {
     s.promises.check(kind, name, during, [&] { return detail::describe(key); });
   }
 
-  where locate(const detail::bloom_words& s, const K& key) const {
-    std::uint64_t hash = detail::mixed_hash(hash_, key);
+  where locate(const state& s, const K& key) const {
+    std::uint64_t hash = detail::mixed_hash(s.hash_function, key);
     return {s.word_of(hash), pattern_of(hash, s.shape.bits_per_key)};
   }
 
@@ -156,8 +161,7 @@ class bloom_filter {
 
   /// Is each key there (`Found`), or is it not? As each key's word was before.
   template <bool Found, class Now, class Begin>
-  std::vector<bool> bulk(detail::bloom_words& s, std::span<const K> keys, Now now,
-                         Begin begin) const {
+  std::vector<bool> bulk(state& s, std::span<const K> keys, Now now, Begin begin) const {
     std::vector<bool> result(keys.size());
     std::vector<where> places;
     for (std::size_t first = 0; first < keys.size(); first += places.size()) {
@@ -182,8 +186,7 @@ class bloom_filter {
     return result;
   }
 
-  Hash hash_;
-  detail::container_handle<detail::bloom_words> state_;
+  detail::container_handle<state> state_;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND

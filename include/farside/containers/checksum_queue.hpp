@@ -26,6 +26,14 @@ class checksum_queue
             "checksum_queue", host, capacity, with) {
     detail::require_serializable<T>();
   }
+
+ private:
+  friend detail::handle_access;
+  using base =
+      detail::mixed_ring<T,
+                         detail::verified_slots<sizeof(box<T>), detail::ring_verification::seal>>;
+  template <class State>
+  explicit checksum_queue(detail::container_handle<State> of) : base(std::move(of)) {}
 };
 
 }  // namespace far::inline FARSIDE_BACKEND

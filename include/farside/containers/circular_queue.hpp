@@ -33,8 +33,9 @@ using circular_slots =
                        verified_slots<Bytes, ring_verification::stamp_or_seal>>;
 }  // namespace detail
 
-/// Operations: detail::mixed_ring (push, pop, try_push, try_pop, of one and of many, async_push,
-/// local_pop) and detail::hosted_ring (size, as_vector, resize, migrate, clear, statistics ...).
+/// Beside the constructor it has the operations that all queues share: push, pop, try_push,
+/// try_pop, of one and of many, async_push, local_pop, size, as_vector, resize, migrate, clear,
+/// statistics.
 template <class T, queue_protocol Protocol = queue_protocol::self_verifying>
 class circular_queue
     : public detail::mixed_ring<T, detail::circular_slots<sizeof(box<T>), Protocol>> {
@@ -46,6 +47,12 @@ class circular_queue
             "circular_queue", host, capacity, with) {
     detail::require_serializable<T>();
   }
+
+ private:
+  friend detail::handle_access;
+  using base = detail::mixed_ring<T, detail::circular_slots<sizeof(box<T>), Protocol>>;
+  template <class State>
+  explicit circular_queue(detail::container_handle<State> of) : base(std::move(of)) {}
 };
 
 }  // namespace far::inline FARSIDE_BACKEND

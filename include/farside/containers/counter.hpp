@@ -6,6 +6,8 @@
 // One 64-bit word on one rank, changed by atomics only: they have one order among all ranks, so
 // tickets are unique, without gaps, and given in an order that agrees with real time
 // (linearizable).
+//
+// Taking tickets and looking are one-sided.
 #pragma once
 
 #include <farside/core/atomics.hpp>
@@ -46,11 +48,13 @@ class counter {
   /// Collective: begins again, at the value that all members give. 2 barriers.
   void reset(std::uint64_t first = 0) { state_->set(first); }
 
-  /// The member on which it lies.
+  /// The member on which it lies. Local; no communication.
   rank_t host() const { return state_->host; }
+  /// Its name in errors. Local; no communication.
   const std::string& name() const { return state_->label; }
 
  private:
+  friend detail::handle_access;
   struct state : detail::shared_state {
     state(std::uint64_t first, rank_t on, const container_options& with)
         : shared_state("counter", with), host(on) {
@@ -72,6 +76,8 @@ class counter {
     ptr<std::uint64_t> word;
     rank_t host;
   };
+
+  explicit counter(detail::container_handle<state> of) : state_(std::move(of)) {}
 
   detail::container_handle<state> state_;
 };

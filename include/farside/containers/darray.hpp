@@ -43,6 +43,9 @@ class darray : public detail::element_access<T> {
   }
 
  private:
+  friend detail::handle_access;
+  explicit darray(detail::container_handle<detail::elements<T>> of) : base(std::move(of)) {}
+
   static detail::elements<T>* make(std::size_t size, const container_options& with) {
     detail::require_element<T>();
     rank_t holders = with.over ? with.over.size() : nprocs();

@@ -15,6 +15,8 @@
 // Each ticket below the end is written by who has taken it; who takes one beyond it sets tail back
 // to the end by a fetch_min. The end is never undercut, so no ticket is given out twice
 // (detail/ring.hpp). The same holds for pops, with head for tail and tail for the end.
+//
+// Pushes and pops are one-sided: the host takes no part.
 #pragma once
 
 #include <farside/detail/ring_queue.hpp>
@@ -197,6 +199,9 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   }
 
  private:
+  friend detail::handle_access;
+  explicit fast_queue(detail::container_handle<state> of) : base(std::move(of)) {}
+
   state& open(promise kind, const char* name) {
     state& s = *this->state_;
     s.promises.check(kind, name, kind, [] { return std::string(); });

@@ -30,6 +30,16 @@
 
 namespace far::inline FARSIDE_BACKEND {
 
+namespace detail {
+template <class Op, class V>
+constexpr void require_combines() {
+  static_assert(std::is_invocable_r_v<V, Op&, const V&, const V&>,
+                "accumulate cannot combine values by this: op(value that is there, value that is "
+                "given) must be possible and give a value. The operator stands before the promise: "
+                "accumulate(key, value, std::plus<>(), far::promise::modify).");
+}
+}  // namespace detail
+
 /// How full a map is, and how evenly; see hash_map::statistics.
 struct hash_map_statistics {
   std::uint64_t entries = 0;
@@ -123,8 +133,13 @@ class hash_map {
   template <class Op = std::plus<>>
   FARSIDE_HOT std::optional<V> accumulate(const K& key, const V& value, Op op = {},
                                           promise with = promise::everything) {
+    detail::require_combines<Op, V>();
     check(promise::modify, "accumulate", key, with);
     return update(key, detail::map::combine<V, Op>{value, op}, with).old;
+  }
+  /// The same by +, with a promise.
+  FARSIDE_HOT std::optional<V> accumulate(const K& key, const V& value, promise with) {
+    return accumulate(key, value, std::plus<>(), with);
   }
 
   /// Calls `change(value)` on the value of a key, of V() if it has none, and stores the result, as
@@ -184,6 +199,9 @@ class hash_map {
   template <class Op = std::plus<>>
   future<std::optional<V>> async_accumulate(const K& key, const V& value, Op op = {},
                                             promise with = promise::everything);
+  future<std::optional<V>> async_accumulate(const K& key, const V& value, promise with) {
+    return async_accumulate(key, value, std::plus<>(), with);
+  }
   template <class F>
     requires std::invocable<F&, V&>
   future<V> async_modify(const K& key, F change, promise with = promise::everything);
@@ -209,6 +227,9 @@ class hash_map {
   template <class Op = std::plus<>>
   void accumulate(std::span<const value_type> entries, Op op = {},
                   promise with = promise::everything);
+  void accumulate(std::span<const value_type> entries, promise with) {
+    accumulate(entries, std::plus<>(), with);
+  }
 
   // --- the whole
   // -----------------------------------------------------------------------------------
@@ -262,6 +283,10 @@ class hash_map {
   engine& implementation() const { return *state_; }
 
  private:
+  friend detail::handle_access;
+  explicit hash_map(detail::container_handle<engine> of)
+      : state_(std::move(of)), quick_(state_->tables.quick()) {}
+
   /// A member has 1.5 buckets for each entry and some more: more than 2 of them no table has.
   static void require_buckets(const std::string& what, std::size_t entries, rank_t members) {
     detail::require_possible(what, entries, 2 * sizeof(typename engine::entry), members);

@@ -51,6 +51,9 @@ class hash_map_buffer {
             with.message_bytes)),
         waiting_(slots_for(with.combining)) {}
   explicit hash_map_buffer(Map& map) : hash_map_buffer(map, options{}) {}
+  /// Collective. `op` combines: `far::hash_map_buffer marks(map, std::bit_or<>());`
+  template <std::same_as<Op> Given>
+  hash_map_buffer(Map& map, Given op) : hash_map_buffer(map, options{}, std::move(op)) {}
 
   /// As the map's operations of the same names. One-sided; no communication, for most of them.
   void insert(const key_type& key, const mapped_type& value) { add(key, value, what::insert); }
@@ -165,5 +168,9 @@ class hash_map_buffer {
   std::unique_ptr<exchange<item>> exchange_;
   std::vector<waiting> waiting_;
 };
+
+template <class Map, class Op>
+  requires std::invocable<Op&, const typename Map::mapped_type&, const typename Map::mapped_type&>
+hash_map_buffer(Map&, Op) -> hash_map_buffer<Map, Op>;
 
 }  // namespace far::inline FARSIDE_BACKEND

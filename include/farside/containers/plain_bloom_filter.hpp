@@ -16,6 +16,8 @@
 //
 // Bits are only ever added (until clear): a set of bits that was seen stays so, and it does not
 // matter that a find reads its k words one after another.
+//
+// Inserts and finds are one-sided.
 #pragma once
 
 #include <farside/core/future.hpp>
@@ -32,13 +34,14 @@ namespace far::inline FARSIDE_BACKEND {
 
 template <class K, class Hash = hash<K>>
 class plain_bloom_filter {
+  using state = detail::hashed_bloom_words<Hash>;
+
  public:
   /// Collective. Sized for `rate` false positives after `expected_keys` different keys.
   explicit plain_bloom_filter(std::uint64_t expected_keys, double rate = 0.01,
                               const container_options& with = {}, Hash hash_function = {})
-      : hash_(std::move(hash_function)),
-        state_(new detail::bloom_words("plain_bloom_filter", with,
-                                       detail::plain_bloom_shape(expected_keys, rate))) {}
+      : state_(new state(std::move(hash_function), "plain_bloom_filter", with,
+                         detail::plain_bloom_shape(expected_keys, rate))) {}
 
   /// True if it set a bit (see above). One-sided; complete on return; anything but clear may run at
   /// the same time. k atomics in flight together, 1 wait (on shared memory one after another).
@@ -56,7 +59,7 @@ class plain_bloom_filter {
 
   /// Begins to insert. k atomics, not waited for.
   future<bool> async_insert(const K& key, promise during = promise::everything) {
-    detail::bloom_words& s = *state_;
+    state& s = *state_;
     check(s, promise::insert, "insert", key, during);
     return gather(
                s, key, [](where at) { return fetch_or(at.word, at.bit); },
@@ -66,7 +69,7 @@ class plain_bloom_filter {
 
   /// Begins to look. k gets, not waited for.
   future<bool> async_find(const K& key, promise during = promise::everything) const {
-    detail::bloom_words& s = *state_;
+    state& s = *state_;
     check(s, promise::find, "find", key, during);
     return gather(
         s, key, [](where at) { return get(at.word); }, [](where at) { return async_get(at.word); });
@@ -93,26 +96,30 @@ class plain_bloom_filter {
     return all;
   }
 
+  /// How many bits it has, of all members; how many of them a key sets; its name in errors. Local;
+  /// no communication.
   std::uint64_t bits() const { return state_->shape.bits; }
   unsigned bits_per_key() const { return state_->shape.bits_per_key; }
   const std::string& name() const { return state_->label; }
 
  private:
+  friend detail::handle_access;
+  explicit plain_bloom_filter(detail::container_handle<state> of) : state_(std::move(of)) {}
+
   struct where {
     ptr<std::uint64_t> word;
     std::uint64_t bit;
   };
 
-  static void check(detail::bloom_words& s, promise kind, const char* name, const K& key,
-                    promise during) {
+  static void check(state& s, promise kind, const char* name, const K& key, promise during) {
     s.promises.check(kind, name, during, [&] { return detail::describe(key); });
   }
 
   /// One operation for each bit of the key: a future of whether all bits had been set. `now` does
   /// one where nothing is gained by having many in flight, `begin` begins it elsewhere.
   template <class Now, class Begin>
-  future<bool> gather(const detail::bloom_words& s, const K& key, Now now, Begin begin) const {
-    std::uint64_t hash = detail::mixed_hash(hash_, key);
+  future<bool> gather(const state& s, const K& key, Now now, Begin begin) const {
+    std::uint64_t hash = detail::mixed_hash(s.hash_function, key);
     // The word takes the high bits of the hash, the bit in it the low ones.
     auto next = [&] {
       where at{s.word_of(hash), std::uint64_t{1} << (hash & 63)};
@@ -157,8 +164,7 @@ class plain_bloom_filter {
     return result;
   }
 
-  Hash hash_;
-  detail::container_handle<detail::bloom_words> state_;
+  detail::container_handle<state> state_;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND

@@ -20,6 +20,8 @@
 // integers. Elsewhere (OpenSHMEM for floating point, MPI's strict mode) n compare-and-swaps and a
 // get, 64 in flight together, of which those are repeated that lost a race, and it is complete on
 // return.
+//
+// All are one-sided: the target takes no part.
 #pragma once
 
 #include <farside/core/context.hpp>

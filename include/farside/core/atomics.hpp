@@ -4,6 +4,7 @@
 // not ordered with this rank's puts: flush first if an atomic shall announce a put.
 // A word is changed either by atomics or by puts while both could run, never by both, and always
 // with the same width. Each is 1 atomic.
+// All are one-sided; async_ forms are complete when their future is ready.
 #pragma once
 
 #include <farside/core/context.hpp>
@@ -27,7 +28,8 @@ template <class T>
 constexpr void require_atomic_integer() {
   static_assert(atomic_word<T>,
                 "far arithmetic atomics work on integers of 32 or 64 bits (int32_t, uint32_t, "
-                "int64_t, uint64_t and their aliases). For other types of that size use "
+                "int64_t, uint64_t and their aliases). Add to float, double and complex numbers "
+                "with far::accumulate, which returns nothing; for all else of 4 or 8 bytes use "
                 "far::compare_swap or far::swap.");
 }
 
@@ -84,21 +86,30 @@ future<T> async_fetch_op(ptr<T> at, T value) {
     return detail::async_fetch_op<detail::atomic_op::op>(at, value);               \
   }
 
+/// Adds `value`, wraps around, and returns what was there before. One-sided. 1 atomic.
 FARSIDE_FETCH_OP(fetch_add, add, require_atomic_integer)
+/// Keeps the bits that are set in `value`, and returns what was there before. One-sided. 1 atomic.
 FARSIDE_FETCH_OP(fetch_and, bit_and, require_atomic_integer)
+/// Sets the bits that are set in `value`, and returns what was there before. One-sided. 1 atomic.
 FARSIDE_FETCH_OP(fetch_or, bit_or, require_atomic_integer)
+/// Flips the bits that are set in `value`, and returns what was there before. One-sided. 1 atomic.
 FARSIDE_FETCH_OP(fetch_xor, bit_xor, require_atomic_integer)
+/// Stores `value` if it is less, and returns what was there before. One-sided. 1 atomic.
 FARSIDE_FETCH_OP(fetch_min, min, require_atomic_integer)
+/// Stores `value` if it is more, and returns what was there before. One-sided. 1 atomic.
 FARSIDE_FETCH_OP(fetch_max, max, require_atomic_integer)
+/// Stores `value`, and returns what was there before. One-sided. 1 atomic.
 FARSIDE_FETCH_OP(swap, swap, require_word)
 #undef FARSIDE_FETCH_OP
 
+/// Subtracts `value`, wraps around, and returns what was there before. One-sided. 1 atomic.
 template <class T>
 [[gnu::always_inline]] inline T fetch_sub(ptr<T> at, std::type_identity_t<T> value) {
   detail::require_atomic_integer<T>();
   return fetch_add(at, static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(value)));
 }
 
+/// Begins a fetch_sub. One-sided. 1 atomic, not waited for.
 template <class T>
 inline future<T> async_fetch_sub(ptr<T> at, std::type_identity_t<T> value) {
   detail::require_atomic_integer<T>();
@@ -121,6 +132,7 @@ template <class T>
       });
 }
 
+/// Begins a compare_swap. One-sided. 1 atomic, not waited for.
 template <class T>
 inline future<T> async_compare_swap(ptr<T> at, std::type_identity_t<T> expected,
                                     std::type_identity_t<T> desired) {

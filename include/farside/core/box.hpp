@@ -6,6 +6,8 @@
 //
 // A box is trivially copyable, and owns nothing by itself: whoever puts it somewhere must see to
 // it that it is released once.
+//
+// Packing is local, all else one-sided.
 #pragma once
 
 #include <farside/core/memory.hpp>

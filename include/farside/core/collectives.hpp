@@ -36,6 +36,18 @@ struct maximum {
 
 namespace detail {
 
+/// Whether `op` folds two values of a T: what is wrong is said here, and not deep inside.
+template <class Op, class T>
+constexpr void require_operator() {
+  static_assert(!std::is_same_v<Op, team>,
+                "a team stands where an operator is expected: name the operator before it, as in "
+                "far::all_reduce(x, std::plus<>(), team).");
+  static_assert(std::is_same_v<Op, team> || std::is_invocable_v<Op&, const T&, const T&>,
+                "the operator cannot be called as op(a, b) with two values of the type that is "
+                "reduced: give std::plus<>(), far::minimum(), far::maximum() or a function of your "
+                "own for that type.");
+}
+
 inline void require_root(const team& over, const char* name, rank_t root) {
   if (root >= over.members().size())
     raise(name, ": root ", root, " is not in a team of ", over.size(), " members.");
@@ -58,7 +70,7 @@ auto collectively(const team& over, std::size_t element, std::size_t count, rank
   timed until_return(operation::collective, 0, element * count);
   context& c = until_return.where();
   calls note(c, t, Name, at);
-  t.phase = job::waiting::collective;
+  t.phase = detail::job::waiting::collective;
   check_agreement(c, t, Name.text, element, count, root);
   return work(c, t);
 }
@@ -158,14 +170,15 @@ template <class T, class Op = std::plus<>>
 T all_reduce(T value, Op op = {}, const team& over = world(),
              std::source_location at = std::source_location::current()) {
   detail::require_serializable<T>();
+  detail::require_operator<Op, T>();
   if constexpr (detail::plain<T>) {
     return detail::collectively<"all_reduce">(
-        over, sizeof(T), 1, job::no_rank, at, [&](auto& c, auto& t) {
+        over, sizeof(T), 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
           detail::all_reduce_bytes(c, t, &value, 1, sizeof(T), detail::fold_with<T>(op));
           return value;
         });
   } else {
-    return detail::collectively<"all_reduce">(over, 0, 1, job::no_rank, at, [&](auto& c, auto& t) {
+    return detail::collectively<"all_reduce">(over, 0, 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
       auto all =
           detail::unpack_all<T>(detail::gather_blobs(c, t, "all_reduce", to_bytes(value), true));
       T result = std::move(all[0]);
@@ -180,8 +193,9 @@ template <class T, class Op = std::plus<>>
 void all_reduce(std::span<T> values, Op op = {}, const team& over = world(),
                 std::source_location at = std::source_location::current()) {
   detail::require_transferable<T>();
+  detail::require_operator<Op, T>();
   detail::collectively<"all_reduce">(
-      over, sizeof(T), values.size(), job::no_rank, at, [&](auto& c, auto& t) {
+      over, sizeof(T), values.size(), detail::job::no_rank, at, [&](auto& c, auto& t) {
         detail::all_reduce_bytes(c, t, values.data(), values.size(), sizeof(T),
                                  detail::fold_with<T>(op));
       });
@@ -191,6 +205,7 @@ void all_reduce(std::span<T> values, Op op = {}, const team& over = world(),
 template <class T, class Op = std::plus<>>
 T reduce(T value, rank_t root, Op op = {}, const team& over = world(),
          std::source_location at = std::source_location::current()) {
+  detail::require_operator<Op, T>();
   detail::require_root(over, "reduce", root);
   detail::calls note(detail::here(), over.members(), detail::named<"reduce">, at);
   T result = all_reduce(std::move(value), op, over);
@@ -204,7 +219,7 @@ std::vector<T> all_gather(const T& value, const team& over = world(),
   detail::require_serializable<T>();
   if constexpr (detail::plain<T> && !std::same_as<T, bool>) {
     return detail::collectively<"all_gather">(
-        over, sizeof(T), 1, job::no_rank, at, [&](auto& c, auto& t) {
+        over, sizeof(T), 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
           std::vector<T> all(t.size());
           detail::all_gather_bytes(c, t, &value, all.data(), sizeof(T));
           return all;
@@ -223,7 +238,7 @@ std::vector<std::remove_const_t<T>> all_gather(
     std::source_location at = std::source_location::current()) {
   detail::require_transferable<T>();
   return detail::collectively<"all_gather">(
-      over, sizeof(T), values.size(), job::no_rank, at, [&](auto& c, auto& t) {
+      over, sizeof(T), values.size(), detail::job::no_rank, at, [&](auto& c, auto& t) {
         std::vector<std::remove_const_t<T>> all(values.size() * t.size());
         detail::all_gather_bytes(c, t, values.data(), all.data(), values.size_bytes());
         return all;
@@ -255,16 +270,17 @@ template <class T, class Op = std::plus<>>
 T scan(T value, Op op = {}, const team& over = world(),
        std::source_location at = std::source_location::current()) {
   detail::require_serializable<T>();
+  detail::require_operator<Op, T>();
   if constexpr (detail::plain<T> && sizeof(T) < detail::slot_bytes) {
     return detail::collectively<"scan">(
-        over, sizeof(T), 1, job::no_rank, at, [&](auto& c, auto& t) {
+        over, sizeof(T), 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
           if (t.size() == 1) return value;
           T before = value;
           bool any = detail::scan_small(c, t, &value, &before, sizeof(T), detail::fold_with<T>(op));
           return any ? T(op(before, value)) : value;
         });
   } else {
-    return detail::collectively<"scan">(over, 0, 1, job::no_rank, at, [&](auto& c, auto& t) {
+    return detail::collectively<"scan">(over, 0, 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
       auto all = detail::unpack_all<T>(detail::gather_blobs(c, t, "scan", to_bytes(value), true));
       T result = std::move(all[0]);
       for (rank_t i = 1; i <= t.me; ++i) result = op(std::move(result), all[i]);
@@ -277,9 +293,10 @@ T scan(T value, Op op = {}, const team& over = world(),
 template <class T, class Op = std::plus<>>
 T exclusive_scan(T value, T first = T(), Op op = {}, const team& over = world(),
                  std::source_location at = std::source_location::current()) {
+  detail::require_operator<Op, T>();
   if constexpr (detail::plain<T> && sizeof(T) < detail::slot_bytes) {
     return detail::collectively<"exclusive_scan">(
-        over, sizeof(T), 1, job::no_rank, at, [&](auto& c, auto& t) {
+        over, sizeof(T), 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
           T before = value;
           bool any = t.size() > 1 &&
                      detail::scan_small(c, t, &value, &before, sizeof(T), detail::fold_with<T>(op));
@@ -301,7 +318,7 @@ std::vector<T> all_to_all(const std::vector<T>& values, const team& over = world
     detail::raise("all_to_all needs one value for each of the ", over.size(), " members, not ",
                   values.size(), ".");
   return detail::collectively<"all_to_all">(
-      over, sizeof(T), 1, job::no_rank, at, [&](auto& c, auto& t) {
+      over, sizeof(T), 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
         auto exchange_words = [&](std::span<const std::uint64_t> out) {
           std::vector<std::uint64_t> in(t.size()), sizes(t.size(), 8);
           std::vector<const std::byte*> from(t.size());

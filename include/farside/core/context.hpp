@@ -9,6 +9,8 @@
 #include <farside/detail/board.hpp>
 #include <farside/detail/local_heap.hpp>
 #include <farside/detail/mutants.hpp>
+#include <farside/detail/object_registry.hpp>
+#include <farside/detail/rank_values.hpp>
 #include <farside/detail/remote_heap.hpp>
 #include <farside/detail/team_block.hpp>
 
@@ -85,6 +87,9 @@ struct context {
   std::shared_ptr<team_members> world;
   std::vector<std::shared_ptr<pending>> in_flight;
   std::vector<container_state*> containers;  ///< those that live; detail/container.hpp
+  object_registry objects;                   ///< how messages find them
+  std::uint32_t teams = 0;                   ///< made here so far, besides the world
+  rank_values values;                        ///< of far::rank_local
   job::slot private_slot{};
   std::string stats_target;  ///< FARSIDE_STATS
   attention attends = attention::poll;

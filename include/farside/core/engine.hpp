@@ -28,6 +28,7 @@ enum class engine {
   automatic  ///< whichever costs less here, for each kind of operation, by measured costs
 };
 
+/// "rma" and so on. Local; no communication.
 inline const char* to_text(engine which) {
   constexpr const char* names[] = {"rma", "rpc", "automatic"};
   return names[static_cast<int>(which)];

@@ -8,6 +8,9 @@
 //
 // A wait makes progress for everything in flight. Continuations run on the thread that finds the
 // future ready, inside some call of the library that waits or makes progress.
+//
+// All of it is local: waiting serves messages and makes progress, but begins no communication of
+// its own.
 #pragma once
 
 #include <farside/core/context.hpp>
@@ -136,8 +139,10 @@ class [[nodiscard]] future {
     return future(state);
   }
 
+  /// For the library: of what something in flight will give.
   explicit future(std::shared_ptr<detail::future_state<T>> state) : state_(std::move(state)) {}
 
+  /// Whether it is of anything: not default-made, moved from or got.
   bool valid() const { return now_.has_value() || state_ != nullptr; }
 
   /// Ready? Makes progress, does not wait.
@@ -154,10 +159,10 @@ class [[nodiscard]] future {
     detail::context& c = detail::here();
     const char* asked = c.asked.load(std::memory_order_relaxed);
     detail::waits note(c,
-                       asked != nullptr           ? job::waiting::answer
-                       : detail::is_in_handler(c) ? job::waiting::reply
-                                                  : job::waiting::future,
-                       job::no_rank, asked);
+                       asked != nullptr           ? detail::job::waiting::answer
+                       : detail::is_in_handler(c) ? detail::job::waiting::reply
+                                                  : detail::job::waiting::future,
+                       detail::job::no_rank, asked);
     detail::count_wait(c);
     for (unsigned rounds = 0; !state_->poll();) c.wait_round(rounds);
   }

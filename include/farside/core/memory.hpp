@@ -160,7 +160,7 @@ ptr<T> alloc(std::size_t n = 1) {
   });
 }
 
-/// One object in this rank's own segment, constructed and visible to all.
+/// One object in this rank's own segment, constructed and visible to all. Local; no communication.
 template <class T, class... Args>
 ptr<T> make(Args&&... args) {
   ptr<T> result = alloc<T>(1);
@@ -241,16 +241,19 @@ void dealloc(ptr<T> p) {
 template <class T>
 struct allocator {
   using value_type = T;
+  /// All allocators are equal. Local; no communication.
   allocator() = default;
   template <class U>
   allocator(const allocator<U>&) {}
 
+  /// Memory of this rank's own segment. Local; no communication. Throws far::allocation_error.
   T* allocate(std::size_t n) {
     detail::context& c = detail::here();
     std::size_t offset =
         detail::local_allocate(c, detail::bytes_for<T>("far::allocator", n), alignof(T));
     return static_cast<T*>(c.link.address(c.link.rank(), offset));
   }
+  /// Gives it back. Local; no communication.
   void deallocate(T* at, std::size_t) {
     detail::context& c = detail::here();
     std::lock_guard lock(c.mutex);
@@ -261,7 +264,8 @@ struct allocator {
   friend bool operator==(allocator, allocator) { return true; }
 };
 
-/// The far pointer of an address in this rank's own segment; null if it is not in it.
+/// The far pointer of an address in this rank's own segment; null if it is not in it. Local; no
+/// communication.
 template <class T>
 ptr<T> to_far(T* at) {
   detail::context& c = detail::here();

@@ -161,7 +161,9 @@ class mutex_set {
                      const container_options& with = {})
       : state_(new detail::mutex_state("mutex_set", n, host, with)) {}
 
+  /// How many mutexes there are. Local; no communication.
   std::size_t size() const { return state_->size(); }
+  /// One of them. Local; no communication.
   mutex_ref operator[](std::size_t i) {
     if (i >= size()) detail::raise("mutex ", i, " of a far::mutex_set of ", size(), " was used.");
     return mutex_ref(*state_, i);
@@ -171,6 +173,9 @@ class mutex_set {
   const std::string& name() const { return state_->label; }
 
  private:
+  friend detail::handle_access;
+  explicit mutex_set(detail::container_handle<detail::mutex_state> of) : state_(std::move(of)) {}
+
   detail::container_handle<detail::mutex_state> state_;
 };
 
@@ -187,10 +192,14 @@ class mutex {
   void unlock() { state_->unlock(0); }
   std::optional<rank_t> last_in_line() const { return state_->last_in_line(0); }
 
+  /// The member on which it lies. Local; no communication.
   rank_t host() const { return state_->host_of(0); }
   const std::string& name() const { return state_->label; }
 
  private:
+  friend detail::handle_access;
+  explicit mutex(detail::container_handle<detail::mutex_state> of) : state_(std::move(of)) {}
+
   detail::container_handle<detail::mutex_state> state_;
 };
 
@@ -204,7 +213,6 @@ inline mutex_state::mutex_state(const char* kind, std::size_t n, std::optional<r
   blocks_ = alloc_together<std::uint64_t>(members, full_name(),
                                           std::max<std::size_t>(zeros.size(), 1));
   put(blocks_[members.rank()], zeros.data(), zeros.size());
-  synchronize(*where, members.members());
 }
 
 inline void mutex_state::lock(std::size_t i) {

@@ -7,6 +7,8 @@
 // Each piece costs 1 put or get, or what an accumulate costs; up to 64 are in flight together.
 // Completion is that of put, get and accumulate. Pieces of a put must not overlap at the target,
 // nor those of a get here. The list itself may go when the call returns.
+//
+// All are one-sided: the targets take no part.
 #pragma once
 
 #include <farside/core/accumulate.hpp>

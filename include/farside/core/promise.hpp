@@ -40,10 +40,10 @@ constexpr promise operator~(promise a) {
   return static_cast<promise>(~static_cast<std::uint32_t>(a));
 }
 
-/// Whether all of `some` is among `all`.
+/// Whether all of `some` is among `all`. Local; no communication.
 constexpr bool includes(promise all, promise some) { return (all & some) == some; }
 
-/// "find | insert"
+/// "find | insert" and the like. Local; no communication.
 inline std::string to_text(promise set) {
   if (includes(set, promise::everything)) return "everything";
   constexpr const char* names[] = {"find", "insert", "modify", "erase", "push", "pop", "local"};

@@ -6,6 +6,9 @@
 //
 // kind is 0 for host memory; 1 is kept for device memory. All zero is null: offset 0 of rank 0
 // belongs to the library.
+//
+// All that a far::ptr does by itself is local: no communication. Only dereferencing it
+// communicates.
 #pragma once
 
 #include <farside/backend/concept.hpp>
@@ -62,8 +65,10 @@ class ptr {
   using element_type = T;
   using iterator_category = std::random_access_iterator_tag;
 
+  /// A null pointer.
   constexpr ptr() noexcept { detail::require_transferable<T>(); }
   constexpr ptr(std::nullptr_t) noexcept {}
+  /// The byte at `offset` of the segment of `rank`.
   constexpr ptr(rank_t rank, std::size_t offset) noexcept
       : raw_(static_cast<std::uint64_t>(rank) << 44 | offset) {}
 
@@ -72,16 +77,20 @@ class ptr {
     requires(std::is_const_v<T> && std::same_as<U, value_type>)
   constexpr ptr(ptr<U> other) noexcept : raw_(other.raw()) {}
 
+  /// The pointer whose raw() is this.
   static constexpr ptr from_raw(std::uint64_t raw) noexcept {
     ptr result(nullptr);
     result.raw_ = raw;
     return result;
   }
 
+  /// All of it in 64 bits; 0 if it is null.
   constexpr std::uint64_t raw() const noexcept { return raw_; }
+  /// The rank in whose segment it points.
   constexpr rank_t rank() const noexcept {
     return static_cast<rank_t>(raw_ >> 44 & (max_ranks - 1));
   }
+  /// Where in that segment, in bytes.
   constexpr std::size_t offset() const noexcept { return raw_ & (max_segment - 1); }
 
   /// The same memory as this process addresses it, or nullptr if it cannot load and store it.

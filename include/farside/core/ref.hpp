@@ -9,8 +9,10 @@
 
 namespace far::inline FARSIDE_BACKEND {
 
+/// See core/rma.hpp. One-sided. 1 get.
 template <class T>
 std::remove_const_t<T> get(ptr<T> from, std::source_location at = std::source_location::current());
+/// See core/rma.hpp. One-sided. 1 put.
 template <class T>
 void put(ptr<T> to, const std::type_identity_t<T>& value,
          std::source_location at = std::source_location::current());
@@ -20,6 +22,7 @@ class ref {
  public:
   using value_type = std::remove_cv_t<T>;
 
+  /// Of what `where` points to. Local; no communication.
   explicit ref(ptr<T> where) : where_(where) {}
   ref(const ref&) = default;
 

@@ -1,4 +1,6 @@
 // put, get, copy: moving trivially copyable objects between this rank and far memory.
+//
+// All operations are one-sided: the target takes no part.
 #pragma once
 
 #include <farside/core/context.hpp>
@@ -176,6 +178,7 @@ future<void> async_copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t
 }
 
 /// Completes this rank's earlier puts to `rank`: whoever reads afterwards sees them. One-sided.
+/// 1 flush.
 [[gnu::always_inline]] inline void flush(rank_t rank) {
   detail::access(operation::flush, rank, 0, [rank](auto& link) __attribute__((always_inline)) {
     if constexpr (FARSIDE_CHECKED)
@@ -186,7 +189,7 @@ future<void> async_copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t
   });
 }
 
-/// The same for all ranks.
+/// The same for all ranks. 1 flush.
 [[gnu::always_inline]] inline void flush() {
   detail::access(operation::flush, 0, 0,
                  [](auto& link) __attribute__((always_inline)) { link.flush(); });
@@ -230,7 +233,8 @@ template <class T>
 
 }  // namespace detail
 
-/// Lets the transport and everything in flight go on; runs continuations that have become due.
+/// Lets the transport and everything in flight go on; runs continuations that have become
+/// due, and serves messages. Local: begins no communication of its own.
 inline void progress() { detail::here().progress(); }
 
 }  // namespace far::inline FARSIDE_BACKEND

@@ -11,6 +11,14 @@
 // copied: a handler gets values of its own. A handler that returns a far::future<R> is answered for
 // when that is ready.
 //
+// Containers, far::distributed, far::counter and mutexes travel by name: the handler has its own
+// rank's handle of the same container, by reference. What it names must live until it has run.
+//
+//   far::hash_map<int, int> map(100);
+//   far::rpc(3, [](far::hash_map<int, int>& m, int key) { m.insert(key, 1); }, map, 7);
+//
+// Data that belongs to a rank, and to no container, is a far::rank_local (core/rank_local.hpp).
+//
 // Who serves (`FARSIDE_ATTENTION`, far::runtime::options::attention):
 //   poll     the target's own calls of the library that wait (collectives, future::get, a send
 //            that waits for room) and far::progress(). A rank that computes does not serve. The
@@ -57,6 +65,7 @@ auto rpc(rank_t to, F&& f, Args&&... args) {
   detail::require_call<Function, std::decay_t<Args>...>();
   static_cast<void>(&detail::sends_messages<>::announced);
   detail::post_office& office = detail::here_office("far::rpc", to);
+  detail::require_members("far::rpc", to, args...);
   auto send = [&](rank_t there, const detail::message_header& as, std::vector<std::byte> bytes) {
     office.send(there, as, std::move(bytes));
   };
@@ -72,6 +81,7 @@ void rpc_ff(rank_t to, F&& f, Args&&... args) {
   detail::require_call<Function, std::decay_t<Args>...>();
   static_cast<void>(&detail::sends_messages<>::announced);
   detail::post_office& office = detail::here_office("far::rpc_ff", to);
+  detail::require_members("far::rpc_ff", to, args...);
   detail::message_header as{
       .code = office.name_of(&detail::run_only<Function, std::decay_t<Args>...>), .reply = {}};
   auto bytes = detail::call_bytes<Function, std::decay_t<Args>...>(office, f, args...);

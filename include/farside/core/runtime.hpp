@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
@@ -72,6 +73,8 @@ class runtime {
     std::optional<far::attention> attention{};
   };
 
+  /// Collective over all ranks of the job: returns when all segments are there. 1 barrier.
+  /// Transports may take arguments of their own out of `argv`.
   runtime(int& argc, char**& argv, options with) { start(begin(&argc, &argv, with)); }
   runtime(int& argc, char**& argv) : runtime(argc, argv, options()) {}
   explicit runtime(options with) { start(begin(nullptr, nullptr, with)); }
@@ -88,7 +91,7 @@ class runtime {
   runtime& operator=(const runtime&) = delete;
   ~runtime();
 
-  /// Says why this rank is about to fail. True: a launcher hears it, and prints it.
+  /// Says why this rank is about to fail. True: a launcher hears it, and prints it. Local; no communication.
   bool fail(const char* why) {
     context_->tell_names();
     if (context_->mourns()) return false;
@@ -100,13 +103,14 @@ class runtime {
   /// Hands the words of a far::refusal to the launcher; false if there is none.
   bool refuse(const char* why) {
     context_->slot->say(why);
-    end_as_ = job::rank_state::refused;
+    end_as_ = detail::job::rank_state::refused;
     return context_->launched();
   }
 
   template <class Body>
   friend int run_with(int argc, char** argv, Body& body, runtime::options with);
-  explicit runtime(const detail::start_options& start_with) { start(start_with); }
+  /// A tag first: a user's `far::runtime world({.threads = ...})` must find one constructor only.
+  runtime(std::in_place_t, const detail::start_options& start_with) { start(start_with); }
 
   static detail::start_options begin(int* argc, char*** argv, options with) {
     detail::keep_standard_streams();
@@ -125,8 +129,8 @@ class runtime {
 
   std::unique_ptr<detail::context> context_;
   int unwinding_ = std::uncaught_exceptions();
-  job::rank_state end_as_ = job::rank_state::failed;  ///< when an exception leaves its scope
-  job::leaving how_it_ends_ = job::leaving::runtime;
+  detail::job::rank_state end_as_ = detail::job::rank_state::failed;  ///< when an exception leaves its scope
+  detail::job::leaving how_it_ends_ = detail::job::leaving::runtime;
 };
 
 namespace detail {
@@ -179,7 +183,7 @@ void bind_to_machine(Link& link, Context* c) {
     auto describe = [](void* of) {
       auto* rank = static_cast<Context*>(of);
       rank->tell_names();
-      return job::describe_wait_fully(*rank->slot);
+      return detail::job::describe_wait_fully(*rank->slot);
     };
     auto stands = [](void* of) -> std::uint64_t {
       job::slot& s = *static_cast<Context*>(of)->slot;
@@ -219,7 +223,7 @@ void runtime::start(detail::start_options start_with, const More&... more) {
   detail::set_current(&c);
   detail::bind_to_machine(c.link, &c);
   if (!as_thread) detail::process_context.store(&c, std::memory_order_release);
-  c.world->phase = job::waiting::starting;
+  c.world->phase = detail::job::waiting::starting;
   detail::synchronize(c, *c.world);  // all segments are there
   c.service();                       // from now on messages are served
   if (target) {
@@ -229,13 +233,15 @@ void runtime::start(detail::start_options start_with, const More&... more) {
 }
 
 inline void runtime::attach_board(detail::context& c, bool as_thread) {
-  job::board* board = nullptr;
-  if (auto path = detail::setting(job::board_variable)) board = job::board::open(path->c_str());
+  detail::job::board* board = nullptr;
+  if (auto path = detail::setting(detail::job::board_variable))
+    board = detail::job::board::open(path->c_str());
   detail::install_handlers(board != nullptr);
   if (board != nullptr) {
-    auto index = as_thread ? c.link.rank()
-                           : detail::integer_setting(job::slot_variable, 0, board->slots - 1)
-                                 .value_or(c.link.rank());
+    auto index = as_thread
+                     ? c.link.rank()
+                     : detail::integer_setting(detail::job::slot_variable, 0, board->slots - 1)
+                           .value_or(c.link.rank());
     c.use_slot((*board)[static_cast<std::size_t>(index)]);
   }
   c.slot->rank.store(c.link.rank());
@@ -244,7 +250,7 @@ inline void runtime::attach_board(detail::context& c, bool as_thread) {
   c.slot->left.store(job::leaving::no);
   c.slot->threads.store(c.threads == thread_level::multiple);
   c.slot->pid.store(static_cast<std::uint32_t>(getpid()));
-  c.slot->state.store(job::rank_state::running);
+  c.slot->state.store(detail::job::rank_state::running);
 }
 
 inline runtime::~runtime() {
@@ -254,6 +260,7 @@ inline runtime::~runtime() {
     fail("an exception left the scope of its far::runtime");
     if (!c.mourns()) c.slot->state.store(end_as_);
     if (auto* post = c.messages.load()) post->stop();
+    c.values.end();
     detail::end_containers(c);
     detail::bind_to_machine<detail::context>(c.link, nullptr);
     detail::set_current(nullptr);
@@ -263,21 +270,22 @@ inline runtime::~runtime() {
     return;
   }
   try {
-    detail::waits note(c, job::waiting::ending);
+    detail::waits note(c, detail::job::waiting::ending);
     detail::message_service* post = c.service();
     c.tell_names();
     c.slot->left.store(how_it_ends_, std::memory_order_release);
     c.world->phase = job::waiting::ending;
     detail::leave_together(c, *c.world);
     if (post != nullptr) post->finish();
-    c.world->phase = job::waiting::ending;
+    c.world->phase = detail::job::waiting::ending;
     detail::synchronize(c, *c.world);
+    c.values.end();
     if (post != nullptr) post->stop();
     detail::report_statistics(c);
-    c.world->phase = job::waiting::ending;
+    c.world->phase = detail::job::waiting::ending;
     detail::synchronize(c, *c.world);
     detail::end_containers(c);
-    c.slot->state.store(job::rank_state::finished);
+    c.slot->state.store(detail::job::rank_state::finished);
     c.link.finish();
   } catch (const std::exception& e) {
     if (!fail(e.what())) std::fprintf(stderr, "rank %u: %s\n", c.link.rank(), e.what());
@@ -292,7 +300,8 @@ inline runtime::~runtime() {
 /// Runs `body` on every rank and returns the program's exit status: main in one line. Ranks may
 /// then also be threads of one process (FARSIDE_THREADS=N on smp). `body` takes nothing or
 /// (argc, argv), and returns nothing or an exit status. An exception that leaves it is printed
-/// with the rank's number and ends the job; a far::refusal is printed as it is, once.
+/// with the rank's number and ends the job; a far::refusal is printed as it is, once. Collective
+/// over all ranks of the job; costs what a far::runtime does.
 template <class Body>
 int run(int argc, char** argv, Body body, runtime::options with) {
   return run_with(argc, argv, body, with);
@@ -328,14 +337,15 @@ inline void await_end() { std::this_thread::sleep_for(std::chrono::seconds(5)); 
 
 }  // namespace detail
 
+/// What far::run does; call that. Collective; costs what a far::runtime does.
 template <class Body>
 int run_with(int argc, char** argv, Body& body, runtime::options with) {
   auto one_rank = [&](const detail::start_options& start_with) {
     std::string name = "a rank that did not start";
     bool told = false;
     try {
-      runtime world(start_with);
-      world.how_it_ends_ = job::leaving::far_run;
+      runtime world(std::in_place, start_with);
+      world.how_it_ends_ = detail::job::leaving::far_run;
       name = detail::text("rank ", rank());
       try {
         return detail::call_body(body, argc, argv);
@@ -388,7 +398,7 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
       return by->run != nullptr ? by->run(runtime::begin(&argc, &argv, with), one_rank)
                                 : one_rank(runtime::begin(&argc, &argv, with));
 #endif
-    if (auto count = detail::integer_setting(job::threads_variable, 1, 1 << 19)) {
+    if (auto count = detail::integer_setting(detail::job::threads_variable, 1, 1 << 19)) {
       auto nprocs = static_cast<rank_t>(*count);
       detail::start_options shared = runtime::begin(&argc, &argv, with);
       detail::smp_backend::thread_job job(nprocs, shared);

@@ -16,6 +16,8 @@
 //   };
 //
 // Types with cereal's functions work unchanged after #include <farside/core/cereal.hpp>.
+//
+// All of it is local: no communication.
 #pragma once
 
 #include <farside/core/error.hpp>
@@ -180,7 +182,8 @@ constexpr void require_serializable() {
                 "far::ptr, a std::string or a std::vector instead");
   static_assert(serializable<T>,
                 "this type is neither trivially copyable nor known to farside: specialise "
-                "far::serializer<T> (farside/core/serialization.hpp shows how), or include "
+                "far::serializer<T> (the beginning of <farside/core/serialization.hpp> shows how), "
+                "or include "
                 "<farside/core/cereal.hpp> if it has cereal's functions");
 }
 }  // namespace detail
@@ -188,6 +191,7 @@ constexpr void require_serializable() {
 /// Bytes being written.
 class writer {
  public:
+  /// Appends `n` bytes as they are.
   void bytes(const void* from, std::size_t n) {
     auto* begin = static_cast<const std::byte*>(from);
     buffer_.insert(buffer_.end(), begin, begin + n);
@@ -203,7 +207,9 @@ class writer {
     }
     return *this;
   }
+  /// How many bytes have been written.
   std::size_t size() const { return buffer_.size(); }
+  /// All bytes; the writer is empty then.
   std::vector<std::byte> take() { return std::move(buffer_); }
 
  private:
@@ -213,16 +219,20 @@ class writer {
 /// Bytes being read. Reading past the end throws.
 class reader {
  public:
+  /// Reads these bytes, which must live as long as it.
   explicit reader(std::span<const std::byte> from) : at_(from.data()), end_(at_ + from.size()) {}
 
+  /// The next `n` bytes, in place; throws if there are fewer.
   const std::byte* bytes(std::size_t n) {
     if (n > left())
       detail::raise("serialized data ends too early: ", n, " bytes wanted, ", left(),
                     " left. Do save and load of that type agree?");
     return std::exchange(at_, at_ + n);
   }
+  /// How many bytes have not been read.
   std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
 
+  /// The next object.
   template <class T>
   T read() {
     detail::require_serializable<T>();
@@ -246,6 +256,7 @@ class reader {
   const std::byte* end_;
 };
 
+/// The bytes of an object.
 template <class T>
 std::vector<std::byte> to_bytes(const T& value) {
   writer out;
@@ -253,6 +264,7 @@ std::vector<std::byte> to_bytes(const T& value) {
   return out.take();
 }
 
+/// The object of such bytes; throws if they end too early.
 template <class T>
 T from_bytes(std::span<const std::byte> bytes) {
   reader in(bytes);

@@ -23,6 +23,7 @@ namespace far::inline FARSIDE_BACKEND {
 enum class operation { get, put, atomic, flush, barrier, collective, allocation };
 inline constexpr std::size_t operation_kinds = 7;
 
+/// "get", "put" and so on. Local; no communication.
 inline const char* name_of(operation kind) {
   constexpr const char* names[operation_kinds] = {"get",     "put",        "atomic",    "flush",
                                                   "barrier", "collective", "allocation"};

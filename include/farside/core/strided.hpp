@@ -15,6 +15,8 @@
 // Levels that lie densely on both sides are joined, and each piece that is left costs 1 put or get,
 // or what an accumulate costs, up to 64 in flight together. Completion is that of put, get and
 // accumulate.
+//
+// All are one-sided: the target takes no part.
 #pragma once
 
 #include <farside/core/accumulate.hpp>

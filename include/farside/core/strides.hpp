@@ -18,11 +18,14 @@ class level_list {
  public:
   static constexpr std::size_t most = 9;
 
+  /// No levels. Local; no communication.
   level_list() = default;
+  /// One number for each level. Local; no communication.
   template <std::integral... Integers>
     requires(sizeof...(Integers) > 0 && sizeof...(Integers) <= most)
   level_list(Integers... values)
       : values_{static_cast<std::ptrdiff_t>(values)...}, size_(sizeof...(Integers)) {}
+  /// The same from a span. Local; no communication.
   explicit level_list(std::span<const std::ptrdiff_t> values) : size_(values.size()) {
     if (size_ > most)
       detail::raise("a strided operation was given ", size_,
@@ -31,6 +34,7 @@ class level_list {
     for (std::size_t i = 0; i < size_; ++i) values_[i] = values[i];
   }
 
+  /// How many levels. Local; no communication.
   std::size_t size() const { return size_; }
   std::ptrdiff_t operator[](std::size_t level) const { return values_[level]; }
 

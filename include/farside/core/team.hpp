@@ -21,11 +21,13 @@ namespace far::inline FARSIDE_BACKEND {
 /// takes part in nothing.
 class team {
  public:
+  /// An empty team. Local; no communication.
   team() = default;
 
+  /// How many members it has. Local; no communication.
   rank_t size() const { return members_ ? members_->size() : 0; }
   /// This rank's position in the team.
-  rank_t rank() const { return members_ ? members_->me : job::no_rank; }
+  rank_t rank() const { return members_ ? members_->me : detail::job::no_rank; }
   /// The world rank of a member.
   rank_t world_rank(rank_t position) const {
     if (position >= size())
@@ -47,6 +49,7 @@ class team {
   team list(const std::vector<rank_t>& positions,
             std::source_location at = std::source_location::current()) const;
 
+  /// For the library: throws if it is empty. Local; no communication.
   detail::team_members& members() const {
     if (!members_)
       detail::raise(
@@ -74,8 +77,8 @@ namespace detail {
 inline void barrier(team_members& t, std::source_location at = {}) {
   perform(operation::barrier, 0, 0, [&](context& c) {
     calls note(c, t, named<"barrier">, at);
-    t.phase = job::waiting::barrier;
-    check_agreement(c, t, "barrier", 0, 0, job::no_rank);
+    t.phase = detail::job::waiting::barrier;
+    check_agreement(c, t, "barrier", 0, 0, detail::job::no_rank);
     before_barrier(c, t);
     synchronize(c, t);
     after_barrier(c, t);
@@ -97,7 +100,7 @@ inline team team::split(int colour, int key, std::source_location at) const {
   detail::context& c = detail::here();
   detail::team_members& parent = members();
   detail::calls note(c, parent, detail::named<"team::split">, at);
-  parent.phase = job::waiting::collective;
+  parent.phase = detail::job::waiting::collective;
   struct wish {
     int colour, key;
   };
@@ -129,16 +132,22 @@ inline team team::split(int colour, int key, std::source_location at) const {
       c.link.put(c.link.rank(), block, zeros.data(), zeros.size());
     c.link.flush(c.link.rank());
   }
-  std::vector<std::uint64_t> blocks(size());
-  detail::all_gather_bytes(c, parent, &block, blocks.data(), sizeof block);
-  if (auto full = std::find(blocks.begin(), blocks.end(), no_room); full != blocks.end()) {
+  struct made_here {
+    std::uint64_t block, serial;
+  };
+  std::vector<made_here> parts(size());
+  made_here part{block, ++c.teams};
+  detail::all_gather_bytes(c, parent, &part, parts.data(), sizeof part);
+  auto full = std::find_if(parts.begin(), parts.end(),
+                           [&](const made_here& made) { return made.block == no_room; });
+  if (full != parts.end()) {
     if (thrown) std::rethrow_exception(thrown);
     if (block != 0) {
       std::lock_guard lock(c.mutex);
-      detail::local_deallocate(c, block);
+      detail::free_own(c, block);
     }
     detail::raise<allocation_error>(
-        "team::split: rank ", parent.ranks[static_cast<std::size_t>(full - blocks.begin())],
+        "team::split: rank ", parent.ranks[static_cast<std::size_t>(full - parts.begin())],
         " has no room for its part of the new team; its own message says how much it needs.");
   }
   detail::synchronize(c, parent);
@@ -150,9 +159,10 @@ inline team team::split(int colour, int key, std::source_location at) const {
   for (rank_t position : positions) {
     if (position == rank()) me = static_cast<rank_t>(ranks.size());
     ranks.push_back(parent.ranks[position]);
-    where.push_back(blocks[position]);
+    where.push_back(parts[position].block);
   }
   auto* made = new detail::team_members(std::move(ranks), std::move(where), me);
+  made->name = {made->ranks[0], static_cast<std::uint32_t>(parts[positions[0]].serial)};
   int unwinding = std::uncaught_exceptions();
   return team(std::shared_ptr<detail::team_members>(made, [unwinding](detail::team_members* t) {
     std::unique_ptr<detail::team_members> owned(t);
@@ -160,7 +170,7 @@ inline team team::split(int colour, int key, std::source_location at) const {
         detail::current != nullptr ? detail::current : detail::process_context.load();
     if (now == nullptr || now->ended) return;            // its memory has gone with the runtime
     if (std::uncaught_exceptions() > unwinding) return;  // nobody may answer any more
-    t->phase = job::waiting::collective;
+    t->phase = detail::job::waiting::collective;
     detail::calls note(*now, *t, detail::named<"the destructor of a far::team">, {});
     if (!FARSIDE_MUTANT(team_ends_at_once)) detail::synchronize(*now, *t);
     std::lock_guard lock(now->mutex);

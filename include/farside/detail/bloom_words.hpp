@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
@@ -106,6 +107,14 @@ struct bloom_words : shared_state {
   std::uint64_t each = 0;  ///< words on each member
   std::vector<ptr<std::uint64_t>> parts;
   promise_check promises;
+};
+
+/// With the hash function of its keys, the same on all members.
+template <class Hash>
+struct hashed_bloom_words : bloom_words {
+  hashed_bloom_words(Hash hash, const char* kind, const container_options& with, bloom_shape wanted)
+      : bloom_words(kind, with, wanted), hash_function(std::move(hash)) {}
+  [[no_unique_address]] Hash hash_function;
 };
 
 /// Operations in flight at once in bulk forms.

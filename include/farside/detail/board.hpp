@@ -21,7 +21,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace far::job {
+namespace far::job_board {
 
 /// Environment through which the launcher speaks to its ranks.
 inline constexpr const char* board_variable = "FARSIDE_BOARD";        ///< path of the board
@@ -185,4 +185,4 @@ struct alignas(64) board {
   }
 };
 
-}  // namespace far::job
+}  // namespace far::job_board

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace far::job {
+namespace far::job_board {
 
 /// Before it starts. hwloc, which tells MPIs about cores, also looks for ten X displays of this
 /// host, by TCP: where the name localhost is in no table, each is a look-up that may take seconds.
@@ -57,4 +57,4 @@ inline void keep_libraries_loaded() {
     dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-}  // namespace far::job
+}  // namespace far::job_board

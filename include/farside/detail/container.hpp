@@ -36,6 +36,8 @@ struct container_options {
 
 namespace detail {
 
+struct handle_access;  // detail/messages/arguments.hpp
+
 /// The base of every container's state. Derived states free their far memory in `release()`, which
 /// is called between two synchronisations of the team, on all members, and not at all when the
 /// job is ending by an error: then nobody would answer.
@@ -54,11 +56,13 @@ struct shared_state : container_state {
     bool known =
         std::strcmp(with.made_at.file_name(), container_options().made_at.file_name()) != 0;
     making.emplace(c, members.members(), call_name_, known ? with.made_at : std::source_location());
+    id = c.objects.next(members.members().name);
   }
   shared_state(const shared_state&) = delete;
 
   ~shared_state() override {
     if (where == nullptr) return;
+    where->objects.strike(id);
     std::lock_guard lock(where->mutex);
     std::erase(where->containers, this);
   }
@@ -68,17 +72,25 @@ struct shared_state : container_state {
   /// Called before the first of those: waits for what this rank has begun.
   virtual void before_end() {}
 
-  /// From now on, when all of it has been constructed, it hears of barriers.
+  /// Collective, when all of it has been constructed: from now on it hears of barriers, and
+  /// messages find it. A member that returns may send its name at once, so that all have enlisted
+  /// theirs by then.
   void enlist() {
     making.reset();
-    std::lock_guard lock(where->mutex);
-    where->containers.push_back(this);
+    {
+      std::lock_guard lock(where->mutex);
+      where->containers.push_back(this);
+    }
+    where->objects.enlist(id, this);
     constructed = true;
+    synchronize(*where, members.members());
   }
 
   /// Destroys a state collectively.
   struct ender {
+    bool owns = true;  ///< else there is another handle that does
     void operator()(shared_state* state) const {
+      if (!owns) return;
       std::unique_ptr<shared_state> owned(state);
       if (state->where == nullptr) return;                        // its memory has gone
       if (std::uncaught_exceptions() > state->unwinding) return;  // nobody may answer any more
@@ -87,6 +99,7 @@ struct shared_state : container_state {
       state->members.members().phase = job::waiting::collective;
       state->before_end();
       synchronize(*state->where, state->members.members());  // nobody uses it any more
+      state->where->objects.strike(state->id);
       state->release();
       synchronize(*state->where, state->members.members());
     }
@@ -95,6 +108,7 @@ struct shared_state : container_state {
   team members;
   const char* kind_name;
   std::string label;
+  object_name id;  ///< the same on all members
   int unwinding;
   bool constructed = false;  ///< else its parts give back, when they end, what they have taken
 
@@ -117,8 +131,17 @@ calls calling(const shared_state& of) {
 template <class State>
 class container_handle {
  public:
+  using state_type = State;
+
   container_handle() = default;
+  /// Collective.
   explicit container_handle(State* state) : state_(state) { state->enlist(); }
+  /// A second handle, which does not end what it names.
+  static container_handle borrowed(State& state) {
+    container_handle result;
+    result.state_ = {&state, shared_state::ender{false}};
+    return result;
+  }
 
   State* operator->() const { return &**this; }
   State& operator*() const {

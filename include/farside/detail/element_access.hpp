@@ -25,6 +25,7 @@ template <class T>
 class element_ref {
  public:
   using value_type = T;
+  /// For the library. Local; no communication.
   element_ref(detail::elements<T>& of, std::size_t index) : of_(&of), index_(index) {}
   element_ref(const element_ref&) = default;
 
@@ -77,6 +78,7 @@ class element_iterator {
 
   reference operator*() const { return reference(*of_, index_); }
   reference operator[](difference_type n) const { return *(*this + n); }
+  /// Of the element that it is at. Local; no communication.
   std::size_t index() const { return index_; }
 
   element_iterator& operator+=(difference_type n) {
@@ -139,6 +141,7 @@ class element_access {
   using difference_type = std::ptrdiff_t;
   static constexpr bool plain_elements = plain<T>;
 
+  /// Elements of all members, its name in errors, and its team. Local; no communication.
   std::size_t size() const { return state_->size; }
   bool empty() const { return size() == 0; }
   const std::string& name() const { return state_->label; }
@@ -253,14 +256,14 @@ class element_access {
   }
 
   /// Where element `i` lies, for all that far pointers can do. Promises are not checked on that
-  /// way.
+  /// way. Local; no communication.
   far::ptr<T> ptr(std::size_t i) const
     requires plain_elements
   {
     state_->require_range("ptr", i, 1);
     return state_->where_is(i);
   }
-  /// The member that holds element `i`.
+  /// The member that holds element `i`. Local; no communication.
   rank_t owner(std::size_t i) const {
     state_->require_range("owner", i, 1);
     return state_->owner(i);
@@ -274,7 +277,7 @@ class element_access {
   {
     return {state_->my_elements(), state_->my_size()};
   }
-  /// The index of the first of them.
+  /// The index of the first of them, and how many they are. Local; no communication.
   std::size_t local_begin() const {
     return state_->my_part() < state_->parts.size() ? state_->part_begin(state_->my_part())
                                                     : size();
@@ -318,7 +321,7 @@ class element_access {
     });
   }
 
-  /// All elements. One-sided, as get of the whole range.
+  /// All elements. One-sided; costs what a get of the whole range does.
   std::vector<T> to_vector(promise during = promise::everything) const {
     elements<T>& s = *state_;
     s.check(promise::find, "to_vector", 0, size(), during);
@@ -349,7 +352,9 @@ class element_access {
  protected:
   using form = typename fixed_form<T>::type;
 
+  friend handle_access;
   explicit element_access(elements<T>* state) : state_(state) {}
+  explicit element_access(container_handle<elements<T>> of) : state_(std::move(of)) {}
 
   far::ptr<T> changed(std::size_t i, const char* what, promise during) {
     static_assert(plain_elements,

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <utility>
 
-namespace far::job {
+namespace far::job_board {
 
 /// 1: each process that some other launcher starts is meant to be a job of its own.
 inline constexpr const char* separate_variable = "FARSIDE_SEPARATE_JOBS";
@@ -99,4 +99,4 @@ inline std::uint32_t ranks_of_launcher() {
   return ranks;
 }
 
-}  // namespace far::job
+}  // namespace far::job_board

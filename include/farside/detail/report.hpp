@@ -136,7 +136,7 @@ inline void report_statistics(context& c) {
 
 namespace far::inline FARSIDE_BACKEND::stats {
 
-/// Begins to count on this rank. Not collective.
+/// Begins to count on this rank. Local; no communication.
 inline void enable() {
   detail::context& c = detail::here();
   {
@@ -148,8 +148,8 @@ inline void enable() {
   detail::counting_changed(c);
 }
 
-/// Counts no more on this rank, until enable() goes on. Operations are fastest then. Not
-/// collective.
+/// Counts no more on this rank, until enable() goes on. Operations are fastest then. Local;
+/// no communication.
 inline void disable() {
   detail::context& c = detail::here();
   {
@@ -160,7 +160,7 @@ inline void disable() {
   detail::counting_changed(c);
 }
 
-/// What this rank has counted so far; all zero while nobody counts.
+/// What this rank has counted so far; all zero while nobody counts. Local; no communication.
 inline operation_totals snapshot() {
   detail::context& c = detail::here();
   std::lock_guard lock(c.mutex);

@@ -151,6 +151,8 @@ class hosted_ring {
   using state = ring_state<T, Slots>;
   using form = box<T>;
 
+  friend handle_access;
+  explicit hosted_ring(container_handle<state> of) : state_(std::move(of)) {}
   hosted_ring(const char* kind, rank_t host, std::uint64_t capacity, const container_options& with)
       : state_(new state(kind, host, capacity, with)) {}
 

@@ -20,6 +20,7 @@
 
 #include <farside/backend/concept.hpp>
 #include <farside/detail/board.hpp>
+#include <farside/detail/object_registry.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -81,6 +82,7 @@ struct team_members {
   std::vector<rank_t> ranks;        ///< world ranks, by position
   std::vector<std::size_t> blocks;  ///< where each member's block lies in its segment
   rank_t me = 0;                    ///< this rank's position
+  team_name name{};                 ///< of the team, the same on all members
   std::vector<team_layout::link> children;
   std::uint64_t arrivals_due = 0;  ///< signals this member must have seen, over all waves
   std::uint64_t releases_due = 0;

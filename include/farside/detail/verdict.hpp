@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace far::job {
+namespace far::job_board {
 
 using slots = std::vector<slot*>;  ///< by rank
 
@@ -226,4 +226,4 @@ inline std::string all_waits(const slots& ranks, const char* indent) {
   return text;
 }
 
-}  // namespace far::job
+}  // namespace far::job_board

@@ -101,6 +101,7 @@ template <class K, class V, class Hash, class Probing>
 template <class Op>
 auto hash_map<K, V, Hash, Probing>::async_accumulate(const K& key, const V& value, Op op,
                                                      promise with) -> future<std::optional<V>> {
+  detail::require_combines<Op, V>();
   enter(promise::modify, "accumulate", key, with);
   auto finish = [key, value, op, with](engine& e, const auto& p, auto* window) mutable {
     return e.update_alone(key, p, detail::map::combine<V, Op>{value, op}, with, window).old;
@@ -231,6 +232,7 @@ template <class K, class V, class Hash, class Probing>
 template <class Op>
 void hash_map<K, V, Hash, Probing>::accumulate(std::span<const value_type> entries, Op op,
                                                promise with) {
+  detail::require_combines<Op, V>();
   engine& e = enter_many(promise::modify, "accumulate", entries, with);
   if constexpr (detail::travels<Op>)
     if (e.asks_many(promise::modify, with)) {

@@ -11,6 +11,7 @@ namespace far::inline FARSIDE_BACKEND {
 /// `capacity + extra` steps.
 struct linear_probing {
   static constexpr std::uint64_t extra = 0;
+  /// The bucket of a step. Local; no communication.
   static std::uint64_t at(std::uint64_t home, std::uint64_t step, std::uint64_t capacity) {
     std::uint64_t i = home + step;
     return i < capacity ? i : i - capacity;
@@ -21,6 +22,7 @@ struct linear_probing {
 /// 64 groups it goes on linearly, so that every bucket is reached.
 struct quadratic_probing {
   static constexpr std::uint64_t extra = 256;
+  /// The bucket of a step. Local; no communication.
   static std::uint64_t at(std::uint64_t home, std::uint64_t step, std::uint64_t capacity) {
     std::uint64_t group = step / 4;
     std::uint64_t far =

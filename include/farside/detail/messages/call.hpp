@@ -3,6 +3,7 @@
 
 #include <farside/core/future.hpp>
 #include <farside/core/serialization.hpp>
+#include <farside/detail/messages/arguments.hpp>
 #include <farside/detail/messages/post_office.hpp>
 
 #include <functional>
@@ -53,15 +54,20 @@ constexpr void require_call() {
                 "a message cannot carry a lambda that captures: references and pointers would mean "
                 "nothing on the other rank. Give what it needs as arguments of the call.");
   if constexpr (!is_code<F>) require_serializable<F>();
-  (require_serializable<A>(), ...);
-  static_assert(std::is_invocable_v<F&, A...>,
+  auto require = []<class Argument>(std::type_identity<Argument>) {
+    if constexpr (!sent_by_name<Argument>) require_serializable<Argument>();
+  };
+  (require(std::type_identity<A>()), ...);
+  static_assert(std::is_invocable_v<F&, passed_as<A>...>,
                 "the function of a message cannot be called with its arguments as they arrive: "
-                "copies, of which it may have a value, a const& or a &&, but no &.");
+                "copies, of which it may have a value, a const& or a &&, but no &; and containers, "
+                "which it has by & or const&.");
 }
 
 /// What the caller gets: of a handler that returns a future, what that will hold.
 template <class F, class... A>
-using call_result = typename unwrapped<std::decay_t<std::invoke_result_t<F&, A...>>>::type;
+using call_result =
+    typename unwrapped<std::decay_t<std::invoke_result_t<F&, passed_as<A>...>>>::type;
 
 template <class F>
 void write_function(post_office& office, writer& out, const F& f) {
@@ -86,9 +92,12 @@ template <class F, class... A>
 decltype(auto) call(incoming& m) {
   reader in(m.arguments);
   F f = read_function<F>(m.office, in);
-  std::tuple<A...> arguments{in.read<A>()...};  // in this order: arguments of a call have none
-  return std::apply([&](A&... a) -> decltype(auto) { return std::invoke(f, std::move(a)...); },
-                    arguments);
+  std::tuple<A...> arguments{read_argument<A>(in)...};  // in this order: those of a call have none
+  return std::apply(
+      [&](A&... a) -> decltype(auto) {
+        return std::invoke(f, static_cast<passed_as<A>&&>(a)...);  // A&& or, of containers, A&
+      },
+      arguments);
 }
 
 template <class R>
@@ -120,7 +129,7 @@ void answer_with(post_office& office, rank_t to, reply_place place, future<R> re
 /// The trampoline of far::rpc.
 template <class F, class... A>
 void run_rpc(incoming& m) {
-  using Returned = std::decay_t<std::invoke_result_t<F&, A...>>;
+  using Returned = std::decay_t<std::invoke_result_t<F&, passed_as<A>...>>;
   if constexpr (is_future<Returned>::value) {  // answered when that is ready
     call<F, A...>(m).finally([&office = m.office, to = m.from, place = m.reply](auto ready) {
       answer_with(office, to, place, std::move(ready));
@@ -199,7 +208,7 @@ std::vector<std::byte> call_bytes(post_office& office, const F& f, const A&... a
   writer out;
   out << message_header{};
   write_function<F>(office, out, f);
-  ((out << args), ...);
+  (write_argument(out, args), ...);
   return out.take();
 }
 
