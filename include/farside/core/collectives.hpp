@@ -178,13 +178,14 @@ T all_reduce(T value, Op op = {}, const team& over = world(),
           return value;
         });
   } else {
-    return detail::collectively<"all_reduce">(over, 0, 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
-      auto all =
-          detail::unpack_all<T>(detail::gather_blobs(c, t, "all_reduce", to_bytes(value), true));
-      T result = std::move(all[0]);
-      for (std::size_t i = 1; i < all.size(); ++i) result = op(std::move(result), all[i]);
-      return result;
-    });
+    return detail::collectively<"all_reduce">(
+        over, 0, 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
+          auto all = detail::unpack_all<T>(
+              detail::gather_blobs(c, t, "all_reduce", to_bytes(value), true));
+          T result = std::move(all[0]);
+          for (std::size_t i = 1; i < all.size(); ++i) result = op(std::move(result), all[i]);
+          return result;
+        });
   }
 }
 
@@ -225,9 +226,11 @@ std::vector<T> all_gather(const T& value, const team& over = world(),
           return all;
         });
   } else {
-    return detail::collectively<"all_gather">(over, 0, 1, job::no_rank, at, [&](auto& c, auto& t) {
-      return detail::unpack_all<T>(detail::gather_blobs(c, t, "all_gather", to_bytes(value), true));
-    });
+    return detail::collectively<"all_gather">(
+        over, 0, 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
+          return detail::unpack_all<T>(
+              detail::gather_blobs(c, t, "all_gather", to_bytes(value), true));
+        });
   }
 }
 
@@ -280,12 +283,14 @@ T scan(T value, Op op = {}, const team& over = world(),
           return any ? T(op(before, value)) : value;
         });
   } else {
-    return detail::collectively<"scan">(over, 0, 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
-      auto all = detail::unpack_all<T>(detail::gather_blobs(c, t, "scan", to_bytes(value), true));
-      T result = std::move(all[0]);
-      for (rank_t i = 1; i <= t.me; ++i) result = op(std::move(result), all[i]);
-      return result;
-    });
+    return detail::collectively<"scan">(
+        over, 0, 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
+          auto all =
+              detail::unpack_all<T>(detail::gather_blobs(c, t, "scan", to_bytes(value), true));
+          T result = std::move(all[0]);
+          for (rank_t i = 1; i <= t.me; ++i) result = op(std::move(result), all[i]);
+          return result;
+        });
   }
 }
 

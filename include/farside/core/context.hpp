@@ -97,7 +97,7 @@ struct context {
   std::atomic<message_service*> messages{nullptr};  ///< null in programs that send none
   bool crowded = false;  ///< more ranks than cores: who waits yields at once
   bool ended = false;
-  bool bereaved = false;  ///< see mourns()
+  bool bereaved = false;                       ///< see mourns()
   std::atomic<unsigned> undisturbed_depth{0};  ///< see undisturbed
 
   // The collective that this rank is in (detail/calls.hpp).
@@ -517,7 +517,8 @@ inline message_service* context::start_service() {
 
 /// As long as it lives, waits of this rank run no handlers and no continuations. Whoever holds
 /// something that others wait for needs that: a handler or a continuation, above it on the same
-/// stack, could wait for it too, and for ever. What it waits for itself must come without this rank.
+/// stack, could wait for it too, and for ever. What it waits for itself must come without this
+/// rank.
 class undisturbed {
  public:
   explicit undisturbed(context& c) : c_(c) {

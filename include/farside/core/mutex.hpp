@@ -210,8 +210,8 @@ inline mutex_state::mutex_state(const char* kind, std::size_t n, std::optional<r
     : shared_state(kind, with), size_(n), host_(host), turns_(std::make_unique<turn[]>(n)) {
   if (host_) require_root(members, kind, *host_);
   std::vector<std::uint64_t> zeros(hosted_by(members.rank()) * line + 2 * size_);
-  blocks_ = alloc_together<std::uint64_t>(members, full_name(),
-                                          std::max<std::size_t>(zeros.size(), 1));
+  blocks_ =
+      alloc_together<std::uint64_t>(members, full_name(), std::max<std::size_t>(zeros.size(), 1));
   put(blocks_[members.rank()], zeros.data(), zeros.size());
 }
 

@@ -35,7 +35,7 @@ void print(const Parts&... parts) {
   std::ostringstream line;
   static_cast<void>((line << ... << parts));
   auto texts = detail::collectively<"print">(
-      world(), 0, 1, job::no_rank, {}, [&](detail::context& c, detail::team_members& t) {
+      world(), 0, 1, detail::job::no_rank, {}, [&](detail::context& c, detail::team_members& t) {
         return detail::unpack_all<std::string>(
             detail::gather_blobs(c, t, "print", to_bytes(line.str()), t.me == 0));
       });

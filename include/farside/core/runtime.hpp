@@ -91,7 +91,8 @@ class runtime {
   runtime& operator=(const runtime&) = delete;
   ~runtime();
 
-  /// Says why this rank is about to fail. True: a launcher hears it, and prints it. Local; no communication.
+  /// Says why this rank is about to fail. True: a launcher hears it, and prints it. Local; no
+  /// communication.
   bool fail(const char* why) {
     context_->tell_names();
     if (context_->mourns()) return false;
@@ -129,7 +130,8 @@ class runtime {
 
   std::unique_ptr<detail::context> context_;
   int unwinding_ = std::uncaught_exceptions();
-  detail::job::rank_state end_as_ = detail::job::rank_state::failed;  ///< when an exception leaves its scope
+  detail::job::rank_state end_as_ =
+      detail::job::rank_state::failed;  ///< when an exception leaves its scope
   detail::job::leaving how_it_ends_ = detail::job::leaving::runtime;
 };
 
@@ -138,8 +140,8 @@ namespace detail {
 /// The contexts of simulated ranks, by rank: all are in this process.
 inline std::vector<context*> simulated_ranks;
 
-inline job::slots simulated_slots() {
-  job::slots result;
+inline detail::job::slots simulated_slots() {
+  detail::job::slots result;
   for (context* c : simulated_ranks) {
     if (c == nullptr) return {};  // it has ended, or not begun
     c->tell_names();
@@ -150,29 +152,29 @@ inline job::slots simulated_slots() {
 
 /// Why the simulated ranks cannot go on; empty if that is not known.
 inline std::string explain_simulated() {
-  job::slots ranks = simulated_slots();
+  detail::job::slots ranks = simulated_slots();
   if (ranks.empty()) return "";
-  std::string why = job::different_calls(ranks);
-  if (why.empty()) why = job::others_have_left(ranks);
-  return why.empty() ? "" : why + ". " + job::same_collectives;
+  std::string why = detail::job::different_calls(ranks);
+  if (why.empty()) why = detail::job::others_have_left(ranks);
+  return why.empty() ? "" : why + ". " + detail::job::same_collectives;
 }
 
 /// A rank has entered a collective of all ranks: those that have entered one of the same number
 /// must have called the same.
 inline void compare_simulated(context& c, std::uint64_t number) {
-  job::said_call mine = job::call_of(*c.slot, number);
+  detail::job::said_call mine = detail::job::call_of(*c.slot, number);
   for (context* other : simulated_ranks) {
     if (other == nullptr || other == &c) continue;
-    job::said_call theirs = job::call_of(*other->slot, number);
+    detail::job::said_call theirs = detail::job::call_of(*other->slot, number);
     if (theirs.number != number || theirs.name == mine.name) continue;
     c.tell_names();
     other->tell_names();
     rank_t first = std::min(c.link.rank(), other->link.rank());
     context& a = first == c.link.rank() ? c : *other;
     context& b = &a == &c ? *other : c;
-    raise("rank ", a.link.rank(), " calls ", job::call_of(*a.slot, number).text(), ", rank ",
-          b.link.rank(), " calls ", job::call_of(*b.slot, number).text(), ". ",
-          job::same_collectives);
+    raise("rank ", a.link.rank(), " calls ", detail::job::call_of(*a.slot, number).text(),
+          ", rank ", b.link.rank(), " calls ", detail::job::call_of(*b.slot, number).text(), ". ",
+          detail::job::same_collectives);
   }
 }
 
@@ -186,7 +188,7 @@ void bind_to_machine(Link& link, Context* c) {
       return detail::job::describe_wait_fully(*rank->slot);
     };
     auto stands = [](void* of) -> std::uint64_t {
-      job::slot& s = *static_cast<Context*>(of)->slot;
+      detail::job::slot& s = *static_cast<Context*>(of)->slot;
       std::uint64_t since = s.waits_since;
       return since == 0 ? 0 : (since ^ s.activity * 0x9e3779b97f4a7c15u) | 1;
     };
@@ -247,7 +249,7 @@ inline void runtime::attach_board(detail::context& c, bool as_thread) {
   c.slot->rank.store(c.link.rank());
   c.slot->world.store(c.link.nprocs());
   c.slot->waits.store({});
-  c.slot->left.store(job::leaving::no);
+  c.slot->left.store(detail::job::leaving::no);
   c.slot->threads.store(c.threads == thread_level::multiple);
   c.slot->pid.store(static_cast<std::uint32_t>(getpid()));
   c.slot->state.store(detail::job::rank_state::running);
@@ -274,7 +276,7 @@ inline runtime::~runtime() {
     detail::message_service* post = c.service();
     c.tell_names();
     c.slot->left.store(how_it_ends_, std::memory_order_release);
-    c.world->phase = job::waiting::ending;
+    c.world->phase = detail::job::waiting::ending;
     detail::leave_together(c, *c.world);
     if (post != nullptr) post->finish();
     c.world->phase = detail::job::waiting::ending;

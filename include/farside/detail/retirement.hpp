@@ -19,16 +19,26 @@
 // of a barrier. One barrier would not do: X may leave it first, while R still serves inside it.
 //
 // What an asynchronous operation has begun may reach over barriers. Its gets may read freed memory
-// then, and what they bring is thrown away (`may_be_stale`); it never writes there.
+// then, and what they bring is thrown away (`stale_reads`); it never writes there.
 #pragma once
 
-#include <farside/backend/select.hpp>
+#include <farside/backend/concept.hpp>
 #include <farside/detail/mutants.hpp>
 
 #include <utility>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail {
+
+/// As long as it lives, gets that this rank begins may read memory that has been freed: whoever uses
+/// what they bring makes sure that it is what was meant, by a checksum, or as nothing has been freed.
+template <class Link>
+class stale_reads : heap_access<Link> {
+ public:
+  using heap_access<Link>::heap_access;
+};
+template <class Link>
+stale_reads(Link&) -> stale_reads<Link>;
 
 /// Blocks that one rank has unlinked. One thread at a time.
 template <class Block>

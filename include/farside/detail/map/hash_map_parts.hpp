@@ -26,12 +26,16 @@ auto hash_map<K, V, Hash, Probing>::with_window_in_flight(const K& key, promise 
   w->first = p.home(t.capacity);
   w->count = std::min<std::uint64_t>(w->buckets.size(), t.capacity - w->first);
   auto* to = reinterpret_cast<std::uint64_t*>(w->buckets.data());
-  return async_get(t.bucket_at(w->first, engine::bucket_words), to, w->count * engine::bucket_words)
-      .then([&e, p, w, finish = std::move(finish), epoch = e.tables.epoch,
-             until_done = e.choice.under_way()]() mutable {
-        // After a barrier the table may be gone: then from the beginning.
-        return finish(e, p, epoch == e.tables.epoch ? w.get() : nullptr);
-      });
+  auto begin_get = [&] {
+    detail::stale_reads until_begun(e.c.link);
+    return async_get(t.bucket_at(w->first, engine::bucket_words), to,
+                     w->count * engine::bucket_words);
+  };
+  return begin_get().then([&e, p, w, finish = std::move(finish), epoch = e.tables.epoch,
+                           until_done = e.choice.under_way()]() mutable {
+    // After a barrier the table may be gone: then from the beginning.
+    return finish(e, p, epoch == e.tables.epoch ? w.get() : nullptr);
+  });
 }
 
 /// Sends an operation of `kind` to the owner of its key, if that is how it travels: a future of

@@ -9,6 +9,7 @@
 #include <farside/detail/hashing.hpp>
 #include <farside/detail/map/bucket.hpp>
 #include <farside/detail/mutants.hpp>
+#include <farside/detail/retirement.hpp>
 
 #include <cstring>
 #include <optional>
@@ -59,6 +60,7 @@ struct stored<T, false> {
     to[2] = hash_bytes(bytes.data(), bytes.size());
   }
   static std::optional<T> unpack(const std::uint64_t* from) {
+    stale_reads until_checked(here().link);
     auto bytes = get(where(from), static_cast<std::size_t>(from[1]));
     if (hash_bytes(bytes.data(), bytes.size()) != from[2] && !FARSIDE_MUTANT(map_bytes_not_checked))
       return std::nullopt;
