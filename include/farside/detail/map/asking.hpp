@@ -44,8 +44,8 @@ struct answer {
   }
 };
 
-/// The key of what is sent: a key, or an entry. Told apart by their types alone: a key may well have
-/// a member `first`, as pairs have.
+/// The key of what is sent: a key, or an entry. Told apart by their types alone: a key may well
+/// have a member `first`, as pairs have.
 template <class K>
 const K& key_of(const K& key) {
   return key;
