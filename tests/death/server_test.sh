@@ -15,9 +15,16 @@ server() {
     pgrep -f -- "$tag farside-server\$" | head -1
     return
   fi
-  kill -QUIT "$launcher"
-  sleep 0.5
-  sed -nE 's/^ *[0-9]+ +([0-9]+) +running +requests of others.*/\1/p' "$output" | head -1
+  # A wait is written down once it has lasted a while: on a loaded machine, seconds.
+  local found="" _
+  for _ in 1 2 3 4 5 6; do
+    kill -QUIT "$launcher"
+    sleep 0.5
+    found=$(sed -nE 's/^ *[0-9]+ +([0-9]+) +running +requests of others.*/\1/p' "$output" | head -1)
+    [[ -z $found ]] || break
+    sleep 0.5
+  done
+  echo "$found"
 }
 
 case $FARSIDE_MPI in
