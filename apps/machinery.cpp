@@ -71,6 +71,12 @@ bool has_connections(pid_t pid) {
   return false;
 }
 
+bool somebody_is_told(const job_state& job) {
+  for (std::size_t i = 0; i < job.options.ranks; ++i)
+    if (job.book.records[i].told) return true;
+  return false;
+}
+
 std::string ended_with(int status) {
   return WIFSIGNALED(status) ? "was killed by signal " + signal_name(WTERMSIG(status))
                              : "ended with status " + std::to_string(WEXITSTATUS(status));
@@ -105,6 +111,10 @@ std::optional<std::string> machinery::look(const job_state& job, bool thoroughly
 /// It writes down its rank's end before its own. One that ends without having done so was killed,
 /// and its rank with it, as the kernel sends ranks a signal when their parent dies.
 std::optional<std::string> machinery::dead_supervisor(const job_state& job, bool thoroughly) {
+  // An mpirun that ends the job, as it has received a signal, tells supervisors so before it kills
+  // them. It is about to end itself, and to be blamed for it.
+  if (told_since_ == 0 && somebody_is_told(job)) told_since_ = monotonic_ns();
+  if (told_since_ != 0 && monotonic_ns() - told_since_ < 5 * second) return std::nullopt;
   constexpr std::size_t a_few = 16;
   std::size_t ranks = job.options.ranks, n = thoroughly ? ranks : std::min(ranks, a_few);
   for (std::size_t k = 0; k < n; ++k, next_ = (next_ + 1) % ranks) {

@@ -36,6 +36,7 @@ class machinery {
 
   std::size_t next_ = 0;          ///< the first supervisor to look at
   std::uint64_t idle_since_ = 0;  ///< when the last agent ended, if none has done its work
+  std::uint64_t told_since_ = 0;  ///< when mpirun was first seen to end the ranks itself
   std::size_t started_ = 0;       ///< how many supervisors there were
   std::uint64_t started_at_ = 0;  ///< when that was first seen
 };

@@ -22,6 +22,10 @@ std::string guard_list(const std::string& scratch);
 /// Removes those that are still there.
 void remove_listed_files(const std::string& scratch);
 
+/// UCX has ranks wait for a debugger when they receive SIGHUP, which is how a job ends whose
+/// terminal is closed. Not unless the user has chosen a signal for it.
+void let_hangups_end_ranks();
+
 /// UCX, by which MPICH and OpenSHMEM communicate, shall use shared memory only, unless the user has
 /// chosen. Returns what was set, as NAME=VALUE; empty if nothing.
 std::string keep_ucx_off_networks();

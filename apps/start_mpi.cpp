@@ -355,6 +355,7 @@ void start_mpi(job_state& job, relays& lines) {
     add_openmpi(job, line, exported);
   else
     add_mpich(job, line);
+  let_hangups_end_ranks();
   std::string ucx = job.one_host ? keep_ucx_off_networks() : "";
   for (const std::string& word : job.options.mpirun) line.add({word}, "--mpirun-arg");
   add_supervisor(job, lines, line, avoid_lookups(job, line));

@@ -164,7 +164,7 @@ supervisor::supervisor(supervisor_options options)
     : options_(std::move(options)), slot_(slot_from_environment()) {
   sigset_t set;
   sigemptyset(&set);
-  for (int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
+  for (int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGABRT, SIGUSR1, SIGUSR2}) {
     sigaddset(&set, signal);
     ::signal(signal, SIG_DFL);
   }
@@ -318,7 +318,10 @@ void supervisor::take_as_blow(const signalfd_siginfo& info) {
   bool ends = signal != SIGQUIT && signal != SIGUSR1 && signal != SIGUSR2;
   bool stranger = info.ssi_code == SI_USER && info.ssi_pid != 0 && info.ssi_pid != parent_pid_ &&
                   info.ssi_pid != static_cast<std::uint32_t>(options_.launcher);
-  if (!near_ || !book_.board || !child_ || !ends || !stranger || told_) return;
+  if (!near_ || !book_.board || !child_ || !ends || told_) return;
+  // mpirun may kill this process next, which must not be taken for the cause.
+  if (info.ssi_pid == parent_pid_) book_.records[slot_].told = 1;
+  if (!stranger) return;
   struck_ = true;
   (*book_.board)[slot_].say(("its supervisor (pid " + std::to_string(getpid()) +
                              ") received signal " + signal_name(signal))
