@@ -402,17 +402,18 @@ template <class Work>
 }
 
 /// Where the head of the list of blocks that other ranks have freed lies in each segment.
-inline constexpr std::size_t freed_list = 64;
+inline constexpr std::size_t freed_list = null_guard + 64;
 /// Where the words of messages lie (detail/messages/wire.hpp): 128 bytes, and 16 for each rank.
-inline constexpr std::size_t message_words = 256;
+inline constexpr std::size_t message_words = null_guard + 256;
 /// Where the world team's block begins; before it the library keeps words of its own.
 inline constexpr std::size_t world_block(rank_t nprocs) {
   std::size_t words = message_words + 128 + 16 * std::size_t{nprocs};
-  return std::max<std::size_t>(4096, (words + 63) & ~std::size_t{63});
+  return std::max<std::size_t>(null_guard + 4096, (words + 63) & ~std::size_t{63});
 }
 
 // A segment:
-//   | the library's words | world team's block | the heaps' words | alloc ->  ...  <- alloc_on |
+//   | null_guard | the library's words | world team's block | the heaps' words | alloc ->  ...  <-
+//   alloc_on |
 template <class... Start>
 context::context(thread_level level, const Start&... start)
     : link(start...), slot(&private_slot), threads(level), mutex(level == thread_level::multiple) {
@@ -509,10 +510,38 @@ void* address_of(ptr<T> p) {
   return here().link.address(p.rank(), p.offset());
 }
 
-/// Checked builds: the pointer must name memory that exists.
+/// What is mapped so that the CPU notices accesses that lead out of a segment, or to null.
+template <class Link>
+concept guarded_by_pages = requires { requires Link::guarded_by_pages; };
+
 template <class Link, class T>
-void check_access([[maybe_unused]] const Link& link, [[maybe_unused]] const char* what,
-                  [[maybe_unused]] ptr<T> p, [[maybe_unused]] std::size_t n) {
+[[gnu::cold, gnu::noinline]] void refuse_access(const Link& link, const char* what, ptr<T> p,
+                                                std::size_t n, const char* why) {
+  context& c = here();
+  static_cast<void>(link);
+  raise("rank ", c.link.rank(), ": ", what, " of ", n, " x ", sizeof(T), " bytes at ", p, " of ",
+        c.link.nprocs(), " ranks with segments of ", c.link.segment_size(), " bytes: ", why,
+        ". Use pointers from far::alloc, far::make or far::alloc_on, within what was allocated.");
+}
+
+/// The pointer must name memory that exists. Checked builds look closely. Others compare, unless
+/// the CPU does (bad_address.hpp).
+template <class Link, class T>
+[[gnu::always_inline]] inline void check_access([[maybe_unused]] const Link& link,
+                                                [[maybe_unused]] const char* what,
+                                                [[maybe_unused]] ptr<T> p,
+                                                [[maybe_unused]] std::size_t n) {
+  if constexpr (!FARSIDE_CHECKED && !guarded_by_pages<Link>) {
+    const std::size_t end = link.segment_size();
+    if (p.offset() < null_guard || n > (end - p.offset()) / sizeof(T) || p.offset() > end)
+        [[unlikely]] {
+      if (n == 0) return;
+      refuse_access(link, what, p, n,
+                    !p                        ? "the pointer is null"
+                    : p.offset() < null_guard ? "nothing lies there: the pointer was never set"
+                                              : "it reaches beyond the end of that rank's segment");
+    }
+  }
   if constexpr (FARSIDE_CHECKED) {
     const char* why = nullptr;
     if (!p)
@@ -524,13 +553,12 @@ void check_access([[maybe_unused]] const Link& link, [[maybe_unused]] const char
     else if (n > link.segment_size() / sizeof(T) ||
              p.offset() + n * sizeof(T) > link.segment_size())
       why = "it reaches beyond the end of that rank's segment";
+    else if (p.offset() < null_guard)
+      why = "nothing lies there: the pointer was never set";
     else if (p.offset() % alignof(T) != 0)
       why = "the pointer is not aligned for its type";
     if (why != nullptr) [[unlikely]]
-      raise(
-          "rank ", link.rank(), ": ", what, " of ", n, " x ", sizeof(T), " bytes at ", p, " of ",
-          link.nprocs(), " ranks with segments of ", link.segment_size(), " bytes: ", why,
-          ". Use pointers from far::alloc, far::make or far::alloc_on, within what was allocated.");
+      refuse_access(link, what, p, n, why);
   }
 }
 
