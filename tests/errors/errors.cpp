@@ -79,6 +79,28 @@ const std::map<std::string, void (*)()> misuses = {
        auto p = far::alloc<long>(8);
        far::dealloc(p + 1);
      }},
+    {"never-freed",
+     [] {
+       for (int i = 0; i < 3; ++i) (void)far::alloc<long>(4);
+       (void)far::make<int>(far::rank());
+       auto freed_by_another = far::all_gather(far::alloc<long>(8));
+       far::dealloc(far::alloc<long>(2));
+       far::barrier();
+       far::dealloc(freed_by_another[(far::rank() + 1) % far::nprocs()]);
+       far::hash_map<int, int> map(64);
+       map.insert(1, 2);
+     }},
+    {"local-of-others",
+     [] {
+       auto all = far::all_gather(far::alloc<long>(1));
+       far::barrier();
+       auto own = all[far::rank()], others = all[far::nprocs() - 1 - far::rank()];
+       far::put(own, 5L);
+       far::flush();
+       if (own.local() == nullptr || *own.local() != 5) throw std::runtime_error("own memory");
+       if (others.local() == nullptr) throw std::runtime_error("that is on another node");
+       far::dealloc(own);
+     }},
     {"bad-root", [] { far::broadcast(1, far::nprocs()); }},
     {"empty-team", [] { far::barrier(far::team()); }},
     {"empty-future", [] { far::future<int>().get(); }},

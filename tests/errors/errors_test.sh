@@ -165,6 +165,13 @@ if [[ -n $checked ]]; then
   expect "rank 0 calls broadcast(10 x 4 bytes, root 0)" "rank 1 calls broadcast(11 x 4 bytes, root 0)" -- "${run3[@]}" "$checked" different-sizes
   expect "rank 0 calls broadcast(1 x 4 bytes, root 0)" "rank 1 calls broadcast(1 x 8 bytes, root 0)" -- "${run3[@]}" "$checked" different-types
   expect "rank 0 calls all_gather(1 x 4 bytes)" "rank 1 calls barrier(0 x 0 bytes)" -- "${run3[@]}" "$checked" barrier-or-not
+  accept "farside: rank 0: 4 blocks, 100 bytes, of far memory never freed:" "  3 blocks, 96 bytes, allocated by " "errors/errors.cpp:" \
+    "  1 block, 4 bytes, allocated by far::make" "farside: rank 1: 4 blocks" "Give it back with far::dealloc" -- "${run2[@]}" "$checked" never-freed
+  accept -- "${run2[@]}" "$checked" local-of-others
+  expect "that is on another node" -- env FARSIDE_PRETEND_NODES=2 "${run2[@]}" "$checked" local-of-others
+  accept -- env FARSIDE_PRETEND_NODES=1 "${run2[@]}" "$checked" local-of-others
+  expect "FARSIDE_PRETEND_NODES" -- env FARSIDE_PRETEND_NODES=3 "${run2[@]}" "$checked" local-of-others
+  expect "FARSIDE_PRETEND_NODES is set, but this program is no checked build" -- env FARSIDE_PRETEND_NODES=2 "${run2[@]}" "$program" nothing
   accept -- "${run3[@]}" "$checked" nothing
   accept -- "${run3[@]}" --threads "$checked" nothing
 fi

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <farside/backend/backend.hpp>
+#include <farside/core/environment.hpp>
 #include <farside/core/error.hpp>
 #include <farside/core/ptr.hpp>
 #include <farside/core/statistics.hpp>
 #include <farside/detail/board.hpp>
+#include <farside/detail/leaks.hpp>
 #include <farside/detail/local_heap.hpp>
 #include <farside/detail/mutants.hpp>
 #include <farside/detail/remote_heap.hpp>
@@ -80,6 +82,7 @@ struct context {
   thread_level threads;
   optional_mutex mutex;  ///< guards the heap, the pending list and the counters
   local_heap heap;
+  allocation_sites sites;  ///< who has what of it; checked builds
   remote_heap far_heap;
   std::shared_ptr<team_members> world;
   std::vector<std::shared_ptr<pending>> in_flight;
@@ -91,7 +94,8 @@ struct context {
   std::atomic<message_service*> messages{nullptr};  ///< null in programs that send none
   bool crowded = false;  ///< more ranks than cores: who waits yields at once
   bool ended = false;
-  bool bereaved = false;  ///< see mourns()
+  bool bereaved = false;       ///< see mourns()
+  rank_t pretended_nodes = 1;  ///< checked builds: see address_of()
 
   void use_slot(job::slot& s) {
     slot = &s;
@@ -411,6 +415,16 @@ inline constexpr std::size_t world_block(rank_t nprocs) {
   return std::max<std::size_t>(null_guard + 4096, (words + 63) & ~std::size_t{63});
 }
 
+/// FARSIDE_PRETEND_NODES.
+inline rank_t pretend_nodes(rank_t nprocs) {
+  constexpr const char* name = "FARSIDE_PRETEND_NODES";
+  if (!FARSIDE_CHECKED && setting(name))
+    raise(name,
+          " is set, but this program is no checked build, and would ignore it. Build it with ",
+          "FARSIDE_CHECKED=1, or unset ", name, ".");
+  return static_cast<rank_t>(integer_setting(name, 1, nprocs).value_or(1));
+}
+
 // A segment:
 //   | null_guard | the library's words | world team's block | the heaps' words | alloc ->  ...  <-
 //   alloc_on |
@@ -432,6 +446,7 @@ context::context(thread_level level, const Start&... start)
   if (size > max_segment)
     raise("a segment of ", size, " bytes is too large: far pointers address ", max_segment,
           " bytes a rank.");
+  pretended_nodes = pretend_nodes(nprocs);
   use_slot(private_slot);
   crowded = nprocs > std::thread::hardware_concurrency();
   far_heap = remote_heap(first, size);
@@ -505,9 +520,18 @@ inline void context::quiet_wait_round() {
   }
 }
 
+/// Checked builds can pretend that ranks are on several nodes: then ptr::local() gives nullptr for
+/// memory of the others, as it does on a cluster. Nothing else changes.
 template <class T>
 void* address_of(ptr<T> p) {
-  return here().link.address(p.rank(), p.offset());
+  context& c = here();
+  if constexpr (FARSIDE_CHECKED) {
+    auto node = [&](rank_t rank) {
+      return std::uint64_t{rank} * c.pretended_nodes / c.link.nprocs();
+    };
+    if (node(p.rank()) != node(c.link.rank())) return nullptr;
+  }
+  return c.link.address(p.rank(), p.offset());
 }
 
 /// What is mapped so that the CPU notices accesses that lead out of a segment, or to null.
