@@ -3,6 +3,7 @@
 #include "harness.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -438,6 +439,65 @@ FAR_TEST(segments_are_at_the_usual_place_if_they_can) {
   CHECK_EQ(far::get(mine), 5);
   far::dealloc(mine);
   check_usual_place(far::detail::here().link);
+}
+
+/// Whether the CPU notices pointers that lead nowhere: tests/errors has those.
+template <class Backend>
+bool is_mapped([[maybe_unused]] const Backend& link) {
+  if constexpr (far::detail::has_view<Backend>)
+    return static_cast<bool>(link.quick_view());
+  else
+    return false;
+}
+
+FAR_TEST(pointers_that_lead_nowhere) {
+  auto& link = far::detail::here().link;
+  if (is_mapped(link)) {
+    int ends[2];
+    CHECK_EQ(pipe(ends), 0);
+    for (far::rank_t rank = 0; rank < far::nprocs(); ++rank)
+      for (std::size_t offset : {std::size_t{0}, far::detail::null_guard - 1})
+        CHECK(write(ends[1], link.address(rank, offset), 1) < 0 && errno == EFAULT);
+    close(ends[0]);
+    close(ends[1]);
+    if (!FARSIDE_CHECKED) return;
+  }
+  auto good = far::alloc<long>(4);
+  std::vector<long> values(4);
+  far::ptr<double> nowhere;
+  double one = 1;
+  const char* null = "the pointer is null";
+  far::ptr<long> p;
+  CHECK_THROWS(far::get(p), null);
+  CHECK_THROWS((void)far::get(p, 4), null);
+  CHECK_THROWS(far::get(p, values.data(), 4), null);
+  CHECK_THROWS(far::put(p, 1), null);
+  CHECK_THROWS(far::put(p, values.data(), 4), null);
+  CHECK_THROWS(far::fetch_add(p, 1L), null);
+  CHECK_THROWS(far::swap(p, 1L), null);
+  CHECK_THROWS(far::compare_swap(p, 1L, 2L), null);
+  CHECK_THROWS(far::atomic_load(p), null);
+  CHECK_THROWS(far::copy(p, good, 4), null);
+  CHECK_THROWS(far::copy(good, p, 4), null);
+  CHECK_THROWS(*p = 1, null);
+  CHECK_THROWS(far::async_get(p).get(), null);
+  CHECK_THROWS(far::async_get(p, values.data(), 4).get(), null);
+  CHECK_THROWS(far::async_put(p, values.data(), 4).get(), null);
+  CHECK_THROWS(far::async_fetch_add(p, 1L).get(), null);
+  CHECK_THROWS(far::async_compare_swap(p, 1L, 2L).get(), null);
+  CHECK_THROWS(far::put_strided(p, values.data(), {.counts = {2, 2}, .far_strides = {3}}), null);
+  CHECK_THROWS(far::accumulate(nowhere, &one, 1), null);
+  for (far::rank_t rank = 0; rank < far::nprocs(); ++rank) {
+    CHECK_THROWS(far::get(far::ptr<long>(rank, 8)), rank == 0 ? "nothing lies there" : "never set");
+    far::ptr<long> last(rank, link.segment_size() - 8);
+    const char* beyond = "beyond the end of that rank's segment";
+    CHECK_THROWS(far::get(last + 1), beyond);
+    CHECK_THROWS(far::put(last, values.data(), 2), beyond);
+    CHECK_THROWS(far::fetch_add(last + 1, 1L), beyond);
+    CHECK_THROWS(far::put(last + (std::ptrdiff_t{1} << 32), 1), beyond);
+    CHECK_THROWS(far::async_get(last, values.data(), 2).get(), beyond);
+  }
+  far::dealloc(good);
 }
 
 }  // namespace memory_tests

@@ -4,6 +4,9 @@
 #include <farside/containers/hash_map.hpp>
 #include <farside/farside.hpp>
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <map>
 #include <optional>
@@ -76,15 +79,77 @@ const std::map<std::string, void (*)()> misuses = {
        auto p = far::alloc<long>(8);
        far::dealloc(p + 1);
      }},
+    {"never-freed",
+     [] {
+       for (int i = 0; i < 3; ++i) (void)far::alloc<long>(4);
+       (void)far::make<int>(far::rank());
+       auto freed_by_another = far::all_gather(far::alloc<long>(8));
+       far::dealloc(far::alloc<long>(2));
+       far::barrier();
+       far::dealloc(freed_by_another[(far::rank() + 1) % far::nprocs()]);
+       far::hash_map<int, int> map(64);
+       map.insert(1, 2);
+     }},
+    {"local-of-others",
+     [] {
+       auto all = far::all_gather(far::alloc<long>(1));
+       far::barrier();
+       auto own = all[far::rank()], others = all[far::nprocs() - 1 - far::rank()];
+       far::put(own, 5L);
+       far::flush();
+       if (own.local() == nullptr || *own.local() != 5) throw std::runtime_error("own memory");
+       if (others.local() == nullptr) throw std::runtime_error("that is on another node");
+       far::dealloc(own);
+     }},
     {"bad-root", [] { far::broadcast(1, far::nprocs()); }},
     {"empty-team", [] { far::barrier(far::team()); }},
     {"empty-future", [] { far::future<int>().get(); }},
 
-    // Noticed by checked builds only.
+    // Pointers that lead nowhere. Where memory is mapped the CPU notices.
     {"get-null", [] { far::get(far::ptr<long>()); }},
+    {"get-many-null", [] { (void)far::get(far::ptr<long>(), 100); }},
     {"put-null", [] { far::put(far::ptr<long>(), 1); }},
+    {"put-many-null",
+     [] {
+       std::vector<long> values(1000);
+       far::put(far::ptr<long>(), values.data(), values.size());
+     }},
+    {"add-null", [] { far::fetch_add(far::ptr<long>(), 1L); }},
+    {"compare-null", [] { far::compare_swap(far::ptr<long>(), 1L, 2L); }},
+    {"load-null", [] { far::atomic_load(far::ptr<long>()); }},
+    {"copy-from-null", [] { far::copy(far::ptr<long>(), far::alloc<long>(4), 4); }},
+    {"copy-to-null", [] { far::copy(far::alloc<long>(4), far::ptr<long>(), 4); }},
+    {"ref-null", [] { *far::ptr<long>() = 1; }},
+    {"element-of-null", [] { far::ptr<long>()[100] = 1; }},
+    {"async-get-null", [] { far::async_get(far::ptr<long>()).get(); }},
+    {"async-put-null",
+     [] {
+       long value = 1;
+       far::async_put(far::ptr<long>(), &value, 1).get();
+     }},
+    {"async-add-null", [] { far::async_fetch_add(far::ptr<long>(), 1L).get(); }},
+    {"strided-null",
+     [] {
+       long values[4] = {};
+       far::put_strided(far::ptr<long>(), values, {.counts = {2, 2}, .far_strides = {3}});
+     }},
+    {"accumulate-null",
+     [] {
+       double values[2] = {1, 2};
+       far::accumulate(far::ptr<double>(), values, 2);
+     }},
+    {"never-set", [] { far::get(far::ptr<long>(1, 0)); }},
     {"rank-too-high", [] { far::get(far::ptr<long>(far::nprocs(), 4096)); }},
     {"beyond-the-end", [] { out_of_range(8); }},
+    {"own-fault-handler",
+     [] {
+       signal(SIGSEGV, [](int) {
+         if (write(2, "own handler\n", 12) == 12) _exit(7);
+       });
+       far::get(far::ptr<long>());
+     }},
+
+    // Noticed by checked builds only, or by luck.
     {"across-the-end",
      [] {
        auto& c = far::detail::here();
@@ -95,7 +160,7 @@ const std::map<std::string, void (*)()> misuses = {
        long one = 0;
        far::get(far::make<long>(1), &one, ~std::size_t{0} / 4);
      }},
-    {"misaligned", [] { far::fetch_add(far::ptr<long>(0, 4100), 1L); }},
+    {"misaligned", [] { far::fetch_add(far::ptr<long>(0, 0x11004), 1L); }},
     {"device-memory", [] { far::get(far::ptr<long>::from_raw(std::uint64_t{1} << 63 | 4096)); }},
     {"arithmetic",
      [] {
@@ -200,6 +265,13 @@ int main(int argc, char** argv) {
   if (what == "map-after-runtime") return map_after_runtime(argc, argv);
   if (what == "after-runtime-collective") return two_in_a_row(argc, argv);
   if (what == "in-main") return in_main(argc, argv);
+  if (what == "handler-before-runtime") {
+    signal(SIGSEGV, [](int) {
+      if (write(2, "own handler\n", 12) == 12) _exit(7);
+    });
+    return far::run(argc, argv, [] { far::get(far::ptr<long>()); });
+  }
+  if (what == "signal-sent") return far::run(argc, argv, [] { raise(SIGSEGV); });
   if (what == "nothing") return far::run(argc, argv, [] { far::barrier(); });
   auto found = misuses.find(what);
   if (found == misuses.end()) {

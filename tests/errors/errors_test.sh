@@ -126,6 +126,27 @@ expect "cannot open the job's shared memory /no/such/file" -- env FARSIDE_SEGMEN
 accept "cannot write the statistics to FARSIDE_STATS=/no/such/folder/file.json" -- env FARSIDE_STATS=/no/such/folder/file.json "${run2[@]}" "$program" nothing
 accept "where communication went" "barrier" -- env FARSIDE_STATS=1 "${run2[@]}" "$program" nothing
 
+# --- pointers that lead nowhere: the CPU notices, here by ranks that are processes and threads -------------
+null="the far pointer is null"
+for how in "" --threads; do
+  for misuse in get-null get-many-null load-null copy-from-null async-get-null; do
+    expect "a read (get or atomic) at 0:0x" "$null" "Use pointers from far::alloc" "stack:" -- "${run2[@]}" $how "$program" $misuse
+  done
+  for misuse in put-null put-many-null copy-to-null ref-null async-put-null strided-null; do
+    expect "a write (put or atomic) at 0:0x" "$null" -- "${run2[@]}" $how "$program" $misuse
+  done
+  for misuse in add-null compare-null async-add-null accumulate-null; do
+    expect "at 0:0x0 of 2 ranks" "$null" -- "${run2[@]}" $how "$program" $misuse
+  done
+  expect "a write (put or atomic) at 0:0x320 of 2 ranks" "$null, or nearly" -- "${run2[@]}" $how "$program" element-of-null
+  expect "a write (put or atomic) at 1:0x" "it reaches beyond the end of that rank's segment" -- "${run2[@]}" $how --segment 5M "$program" beyond-the-end
+  expect "a read (get or atomic) at 1:0x0 of 2 ranks" "the pointer was never set" -- "${run2[@]}" $how --segment 5M "$program" never-set
+  expect "there is no such rank" -- "${run2[@]}" $how --segment 5M "$program" rank-too-high
+done
+expect "own handler" -- "${run2[@]}" "$program" own-fault-handler
+expect "own handler" "$null" -- "${run2[@]}" "$program" handler-before-runtime
+expect "signal 11" -- "${run2[@]}" "$program" signal-sent
+
 # --- what checked builds notice --------------------------------------------------------------------
 if [[ -n $checked ]]; then
   expect "get of 1 x 8 bytes at null" "the pointer is null" "Use pointers from far::alloc" -- "${run2[@]}" "$checked" get-null
@@ -134,7 +155,7 @@ if [[ -n $checked ]]; then
   expect "it reaches beyond the end of that rank's segment" "put of 1 x 8 bytes at 1:0x" -- "${run2[@]}" "$checked" beyond-the-end
   expect "it reaches beyond the end of that rank's segment" "get of 9 x 8 bytes" -- "${run2[@]}" "$checked" across-the-end
   expect "it reaches beyond the end of that rank's segment" -- "${run2[@]}" "$checked" huge-count
-  expect "the pointer is not aligned for its type" "at 0:0x1004" -- "${run2[@]}" "$checked" misaligned
+  expect "the pointer is not aligned for its type" "at 0:0x11004" -- "${run2[@]}" "$checked" misaligned
   expect "names device memory" -- "${run2[@]}" "$checked" device-memory
   expect "far::ptr arithmetic on" "left the segment of rank" -- "${run2[@]}" "$checked" arithmetic
   expect "far::ptr arithmetic on 1:0x40 left the segment of rank 1" -- "${run2[@]}" "$checked" arithmetic-below
@@ -144,6 +165,13 @@ if [[ -n $checked ]]; then
   expect " (10 x 4 bytes, root 0), but rank 1 calls broadcast at " " (11 x 4 bytes, root 0)" -- "${run3[@]}" "$checked" different-sizes
   expect " (1 x 4 bytes, root 0), but rank 1 calls broadcast at " " (1 x 8 bytes, root 0)" -- "${run3[@]}" "$checked" different-types
   expect "rank 0 calls all_gather at " " (1 x 4 bytes), but rank 1 calls barrier at " -- "${run3[@]}" "$checked" barrier-or-not
+  accept "farside: rank 0: 4 blocks, 100 bytes, of far memory never freed:" "  3 blocks, 96 bytes, allocated by " "errors/errors.cpp:" \
+    "  1 block, 4 bytes, allocated by far::make" "farside: rank 1: 4 blocks" "Give it back with far::dealloc" -- "${run2[@]}" "$checked" never-freed
+  accept -- "${run2[@]}" "$checked" local-of-others
+  expect "that is on another node" -- env FARSIDE_PRETEND_NODES=2 "${run2[@]}" "$checked" local-of-others
+  accept -- env FARSIDE_PRETEND_NODES=1 "${run2[@]}" "$checked" local-of-others
+  expect "FARSIDE_PRETEND_NODES" -- env FARSIDE_PRETEND_NODES=3 "${run2[@]}" "$checked" local-of-others
+  expect "FARSIDE_PRETEND_NODES is set, but this program is no checked build" -- env FARSIDE_PRETEND_NODES=2 "${run2[@]}" "$program" nothing
   accept -- "${run3[@]}" "$checked" nothing
   accept -- "${run3[@]}" --threads "$checked" nothing
 fi

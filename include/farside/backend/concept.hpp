@@ -2,7 +2,8 @@
 // what the compiler checks.
 //
 // A back end owns one segment of memory per rank, all of the same size, zero when it starts. An
-// address is (rank, offset). Offsets and sizes of atomics are naturally aligned.
+// address is (rank, offset). Offsets and sizes of atomics are naturally aligned. Nothing uses the
+// first null_guard bytes of a segment, so that a null far pointer leads to nobody's memory.
 #pragma once
 
 #include <farside/backend/select.hpp>
@@ -31,6 +32,11 @@ enum class attention {
 };
 
 namespace detail {
+
+/// A far pointer that is null, or nearly, points into these first bytes of a segment. Where
+/// segments are mapped they are inaccessible; elsewhere operations compare (check_access in
+/// core/context.hpp). A page of any kernel.
+inline constexpr std::size_t null_guard = 65536;
 
 /// What the runtime asks of the back end it makes.
 struct start_options {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <farside/backend/backend.hpp>
+#include <farside/core/environment.hpp>
 #include <farside/core/error.hpp>
 #include <farside/core/ptr.hpp>
 #include <farside/core/statistics.hpp>
 #include <farside/detail/board.hpp>
+#include <farside/detail/leaks.hpp>
 #include <farside/detail/local_heap.hpp>
 #include <farside/detail/mutants.hpp>
 #include <farside/detail/object_registry.hpp>
@@ -83,6 +85,7 @@ struct context {
   thread_level threads;
   optional_mutex mutex;  ///< guards the heap, the pending list and the counters
   local_heap heap;
+  allocation_sites sites;  ///< who has what of it; checked builds
   remote_heap far_heap;
   std::shared_ptr<team_members> world;
   std::vector<std::shared_ptr<pending>> in_flight;
@@ -131,6 +134,7 @@ struct context {
 
   /// Copies the names of what this rank is in to the board.
   void tell_names();
+  rank_t pretended_nodes = 1;  ///< checked builds: see address_of()
 
   void use_slot(job::slot& s) {
     slot = &s;
@@ -470,17 +474,28 @@ template <class Work>
 }
 
 /// Where the head of the list of blocks that other ranks have freed lies in each segment.
-inline constexpr std::size_t freed_list = 64;
+inline constexpr std::size_t freed_list = null_guard + 64;
 /// Where the words of messages lie (detail/messages/wire.hpp): 128 bytes, and 16 for each rank.
-inline constexpr std::size_t message_words = 256;
+inline constexpr std::size_t message_words = null_guard + 256;
 /// Where the world team's block begins; before it the library keeps words of its own.
 inline constexpr std::size_t world_block(rank_t nprocs) {
   std::size_t words = message_words + 128 + 16 * std::size_t{nprocs};
-  return std::max<std::size_t>(4096, (words + 63) & ~std::size_t{63});
+  return std::max<std::size_t>(null_guard + 4096, (words + 63) & ~std::size_t{63});
+}
+
+/// FARSIDE_PRETEND_NODES.
+inline rank_t pretend_nodes(rank_t nprocs) {
+  constexpr const char* name = "FARSIDE_PRETEND_NODES";
+  if (!FARSIDE_CHECKED && setting(name))
+    raise(name,
+          " is set, but this program is no checked build, and would ignore it. Build it with ",
+          "FARSIDE_CHECKED=1, or unset ", name, ".");
+  return static_cast<rank_t>(integer_setting(name, 1, nprocs).value_or(1));
 }
 
 // A segment:
-//   | the library's words | world team's block | the heaps' words | alloc ->  ...  <- alloc_on |
+//   | null_guard | the library's words | world team's block | the heaps' words | alloc ->  ...  <-
+//   alloc_on |
 template <class... Start>
 context::context(thread_level level, const Start&... start)
     : link(start...), slot(&private_slot), threads(level), mutex(level == thread_level::multiple) {
@@ -499,6 +514,7 @@ context::context(thread_level level, const Start&... start)
   if (size > max_segment)
     raise("a segment of ", size, " bytes is too large: far pointers address ", max_segment,
           " bytes a rank.");
+  pretended_nodes = pretend_nodes(nprocs);
   use_slot(private_slot);
   crowded = nprocs > std::thread::hardware_concurrency();
   far_heap = remote_heap(first, size);
@@ -645,15 +661,52 @@ inline void context::quiet_wait_round() {
   }
 }
 
+/// Checked builds can pretend that ranks are on several nodes: then ptr::local() gives nullptr for
+/// memory of the others, as it does on a cluster. Nothing else changes.
 template <class T>
 void* address_of(ptr<T> p) {
-  return here().link.address(p.rank(), p.offset());
+  context& c = here();
+  if constexpr (FARSIDE_CHECKED) {
+    auto node = [&](rank_t rank) {
+      return std::uint64_t{rank} * c.pretended_nodes / c.link.nprocs();
+    };
+    if (node(p.rank()) != node(c.link.rank())) return nullptr;
+  }
+  return c.link.address(p.rank(), p.offset());
 }
 
-/// Checked builds: the pointer must name memory that exists.
+/// What is mapped so that the CPU notices accesses that lead out of a segment, or to null.
+template <class Link>
+concept guarded_by_pages = requires { requires Link::guarded_by_pages; };
+
 template <class Link, class T>
-void check_access([[maybe_unused]] const Link& link, [[maybe_unused]] const char* what,
-                  [[maybe_unused]] ptr<T> p, [[maybe_unused]] std::size_t n) {
+[[gnu::cold, gnu::noinline]] void refuse_access(const Link& link, const char* what, ptr<T> p,
+                                                std::size_t n, const char* why) {
+  context& c = here();
+  static_cast<void>(link);
+  raise("rank ", c.link.rank(), ": ", what, " of ", n, " x ", sizeof(T), " bytes at ", p, " of ",
+        c.link.nprocs(), " ranks with segments of ", c.link.segment_size(), " bytes: ", why,
+        ". Use pointers from far::alloc, far::make or far::alloc_on, within what was allocated.");
+}
+
+/// The pointer must name memory that exists. Checked builds look closely. Others compare, unless
+/// the CPU does (bad_address.hpp).
+template <class Link, class T>
+[[gnu::always_inline]] inline void check_access([[maybe_unused]] const Link& link,
+                                                [[maybe_unused]] const char* what,
+                                                [[maybe_unused]] ptr<T> p,
+                                                [[maybe_unused]] std::size_t n) {
+  if constexpr (!FARSIDE_CHECKED && !guarded_by_pages<Link>) {
+    const std::size_t end = link.segment_size();
+    if (p.offset() < null_guard || n > (end - p.offset()) / sizeof(T) || p.offset() > end)
+        [[unlikely]] {
+      if (n == 0) return;
+      refuse_access(link, what, p, n,
+                    !p                        ? "the pointer is null"
+                    : p.offset() < null_guard ? "nothing lies there: the pointer was never set"
+                                              : "it reaches beyond the end of that rank's segment");
+    }
+  }
   if constexpr (FARSIDE_CHECKED) {
     const char* why = nullptr;
     if (!p)
@@ -665,13 +718,12 @@ void check_access([[maybe_unused]] const Link& link, [[maybe_unused]] const char
     else if (n > link.segment_size() / sizeof(T) ||
              p.offset() + n * sizeof(T) > link.segment_size())
       why = "it reaches beyond the end of that rank's segment";
+    else if (p.offset() < null_guard)
+      why = "nothing lies there: the pointer was never set";
     else if (p.offset() % alignof(T) != 0)
       why = "the pointer is not aligned for its type";
     if (why != nullptr) [[unlikely]]
-      raise(
-          "rank ", link.rank(), ": ", what, " of ", n, " x ", sizeof(T), " bytes at ", p, " of ",
-          link.nprocs(), " ranks with segments of ", link.segment_size(), " bytes: ", why,
-          ". Use pointers from far::alloc, far::make or far::alloc_on, within what was allocated.");
+      refuse_access(link, what, p, n, why);
   }
 }
 

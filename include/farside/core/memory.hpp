@@ -17,6 +17,7 @@ namespace detail {
 /// which far::alloc_on can use too: 2 atomics on own memory.
 inline bool local_deallocate(context& c, std::size_t offset) {
   if (!c.heap.deallocate(offset)) return false;
+  c.sites.remove(offset);
   const boundary& split = c.far_heap.split();
   std::size_t spare = c.heap.free_at_end() / split.unit() * split.unit();
   if (spare < std::max<std::size_t>(65536, c.heap.size() / 16)) return true;
@@ -147,7 +148,8 @@ std::size_t bytes_for(const char* what, std::size_t n) {
 /// thirty-second at least, if there is plenty). When it cannot, as far::alloc_on has taken the
 /// rest, what was freed of that is used. Throws far::allocation_error if there is no room.
 template <class T>
-ptr<T> alloc(std::size_t n = 1) {
+ptr<T> alloc(std::size_t n = 1,
+             detail::allocation_site where = detail::allocation_site::current()) {
   detail::require_transferable<T>();
   std::size_t bytes = detail::bytes_for<T>("far::alloc", n);
   detail::context& c = detail::here();
@@ -156,14 +158,19 @@ ptr<T> alloc(std::size_t n = 1) {
       if constexpr (alignof(T) > detail::remote_heap::header) return std::nullopt;
       return c.far_heap.allocate(c.link, c.link.rank(), bytes, [&] { c.quiet_wait_round(); });
     };
-    return ptr<T>(c.link.rank(), detail::local_allocate(c, bytes, alignof(T), freed_elsewhere));
+    std::size_t offset = detail::local_allocate(c, bytes, alignof(T), freed_elsewhere);
+    if (FARSIDE_CHECKED && !detail::remote_heap::is_payload(offset)) {
+      std::lock_guard lock(c.mutex);
+      c.sites.add(offset, bytes, where);
+    }
+    return ptr<T>(c.link.rank(), offset);
   });
 }
 
 /// One object in this rank's own segment, constructed and visible to all. Local; no communication.
 template <class T, class... Args>
 ptr<T> make(Args&&... args) {
-  ptr<T> result = alloc<T>(1);
+  ptr<T> result = alloc<T>(1, detail::allocation_site::of("far::make"));
   detail::context& c = detail::here();
   const T value(std::forward<Args>(args)...);
   c.link.put(result.rank(), result.offset(), &value, sizeof(T));

@@ -4,8 +4,8 @@
 //   63      62 ........ 44   43 ............ 0
 //   kind    rank             offset in the rank's segment, bytes
 //
-// kind is 0 for host memory; 1 is kept for device memory. All zero is null: offset 0 of rank 0
-// belongs to the library.
+// kind is 0 for host memory; 1 is kept for device memory. All zero is null: the first bytes
+// of a segment belong to nobody (null_guard).
 //
 // All that a far::ptr does by itself is local: no communication. Only dereferencing it
 // communicates.

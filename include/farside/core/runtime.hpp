@@ -3,6 +3,7 @@
 
 #include <farside/core/collectives.hpp>
 #include <farside/core/environment.hpp>
+#include <farside/core/memory.hpp>
 #include <farside/detail/last_words.hpp>
 #include <farside/detail/report.hpp>
 #include <farside/detail/standard_streams.hpp>
@@ -206,6 +207,22 @@ void bind_to_machine(Link& link, Context* c) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// Checked builds: what nobody has freed. All user code has ended on all ranks.
+inline void report_leaks([[maybe_unused]] context& c) {
+#if FARSIDE_CHECKED
+  std::lock_guard lock(c.mutex);
+  collect_freed(c);
+  if (std::string left = c.sites.report(); !left.empty())
+    std::fprintf(stderr,
+                 "farside: rank %u: %sGive it back with far::dealloc when it is not needed.\n",
+                 c.link.rank(), left.c_str());
+#endif
+}
+
+}  // namespace detail
+
 template <class... More>
 void runtime::start(detail::start_options start_with, const More&... more) {
   if (detail::current != nullptr || detail::process_context.load() != nullptr)
@@ -287,6 +304,7 @@ inline runtime::~runtime() {
     c.world->phase = detail::job::waiting::ending;
     detail::synchronize(c, *c.world);
     detail::end_containers(c);
+    detail::report_leaks(c);
     c.slot->state.store(detail::job::rank_state::finished);
     c.link.finish();
   } catch (const std::exception& e) {

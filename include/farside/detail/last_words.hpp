@@ -3,6 +3,7 @@
 #pragma once
 
 #include <farside/core/context.hpp>
+#include <farside/detail/bad_address.hpp>
 
 #include <execinfo.h>
 #include <signal.h>
@@ -70,6 +71,7 @@ inline std::once_flag handlers_installed;
 inline void install_handlers(bool launched) {
   std::call_once(handlers_installed, [launched] {
     std::set_terminate(on_terminate);
+    explain_faults();
     struct sigaction now;
     if (launched && sigaction(SIGQUIT, nullptr, &now) == 0 &&
         (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN)) {

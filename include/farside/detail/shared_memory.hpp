@@ -198,6 +198,8 @@ inline void acquire_fence() {
 template <class Self>
 class shared_operations {
  public:
+  static constexpr bool guarded_by_pages = true;  ///< see shared_memory::guard
+
   [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,
                                   std::size_t bytes) {
     racy_copy<false>(self().address(rank, offset), from, offset, bytes);
@@ -368,6 +370,7 @@ class shared_memory : public shared_view {
 
   bool map(int fd);
   void unmap(rank_t ranks);
+  void guard(std::size_t mapped);
 
   static void futex(std::uint64_t& word, int operation, int value, const timespec* limit) {
     // The low half holds the sleep bit and the low bits of the count.
@@ -434,20 +437,42 @@ inline bool shared_memory::map(int fd) {
       if (at != MAP_FAILED) munmap(at, segment_);  // an old kernel's own choice
       break;
     }
-    if (mapped_ == nprocs_) return true;
+    if (mapped_ == nprocs_) return guard(segment_), true;
     unmap(mapped_);
   }
   apart_ = in_file;
-  void* at = mmap(nullptr, nprocs_ * apart_, access, flags, fd, 0);
+  // Behind the last segment there must be nothing, too: that stays reserved.
+  const std::size_t all = nprocs_ * apart_;
+  void* at = mmap(nullptr, all + null_guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                  -1, 0);
   if (at == MAP_FAILED) return base_ = nullptr, false;
+  if (mmap(at, all, access, flags | MAP_FIXED, fd, 0) == MAP_FAILED) {
+    munmap(at, all + null_guard);
+    return base_ = nullptr, false;
+  }
   base_ = static_cast<char*>(at);
   mapped_ = nprocs_;
+  guard(apart_);
   return true;
+}
+
+/// Makes the first bytes of each segment inaccessible, and what is mapped behind its end. Of very
+/// many ranks only those of rank 0, where null leads to: each piece is one more mapping, of which a
+/// process may have some 65,000.
+inline void shared_memory::guard(std::size_t mapped) {
+  constexpr rank_t many = 4096;
+  const std::size_t end = (segment_ + null_guard - 1) / null_guard * null_guard;
+  for (rank_t rank = 0; rank < (nprocs_ <= many ? nprocs_ : 1); ++rank) {
+    char* begin = base_ + rank * apart_;
+    if (segment_ > null_guard) mprotect(begin, null_guard, PROT_NONE);
+    if (end < mapped) mprotect(begin + end, mapped - end, PROT_NONE);
+  }
 }
 
 inline void shared_memory::unmap(rank_t ranks) {
   const std::size_t each = is_usual() ? segment_ : apart_;  // what map() has asked for
   for (rank_t rank = 0; rank < ranks; ++rank) munmap(base_ + rank * apart_, each);
+  if (ranks != 0 && !is_usual()) munmap(base_ + ranks * apart_, null_guard);
   mapped_ = 0;
 }
 

@@ -34,10 +34,12 @@ class quick_window {
         win_(of.win_),
         start_(of.start_),
         lasts_(of.lasts_.get()),
+        segment_(of.segment_),
         own_(of.rank_),
         served_before_(of.several_nodes_ ? of.rank_ : nobody),
         always_flushes_(of.flush_is_a_fence_) {}
   explicit operator bool() const { return w_ != nullptr; }
+  std::size_t segment_size() const { return segment_; }
 
   [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,
                                   std::size_t bytes) {
@@ -216,6 +218,7 @@ class quick_window {
   MPI_Win win_{};
   MPI_Aint start_ = 0;
   std::uint64_t* lasts_ = nullptr;
+  std::size_t segment_ = 0;
   static constexpr rank_t nobody = ~rank_t{0};
   rank_t own_ = 0;
   rank_t served_before_ = nobody;  ///< of whom window::serve_before_own() serves others first

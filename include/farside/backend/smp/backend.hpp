@@ -97,6 +97,7 @@ class backend : private shared_memory {
   using shared_memory::fetch_op;
   using shared_memory::flush;
   using shared_memory::get;
+  using shared_memory::guarded_by_pages;
   using shared_memory::nprocs;
   using shared_memory::put;
   using shared_memory::rank;

@@ -60,7 +60,7 @@ std::string_view type_name() {
 /// Before anything is sent: is the target a member of the team of each container among these?
 template <class... A>
 void require_members(const char* what, rank_t to, const A&... args) {
-  auto check = [&]<class C>(const C& c) {
+  [[maybe_unused]] auto check = [&]<class C>(const C& c) {
     if constexpr (sent_by_name<C>) {
       const shared_state& s = *handle_access::handle(c);
       const auto& ranks = s.members.members().ranks;

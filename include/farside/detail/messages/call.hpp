@@ -54,7 +54,7 @@ constexpr void require_call() {
                 "a message cannot carry a lambda that captures: references and pointers would mean "
                 "nothing on the other rank. Give what it needs as arguments of the call.");
   if constexpr (!is_code<F>) require_serializable<F>();
-  auto require = []<class Argument>(std::type_identity<Argument>) {
+  [[maybe_unused]] auto require = []<class Argument>(std::type_identity<Argument>) {
     if constexpr (!sent_by_name<Argument>) require_serializable<Argument>();
   };
   (require(std::type_identity<A>()), ...);
