@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -49,12 +50,15 @@ struct passed_type<A> : std::type_identity<A&> {};
 template <class A>
 using passed_as = typename passed_type<A>::type;
 
-/// "far::hash_map<int, int>" and the like, as compilers write it.
+/// "far::hash_map<int, int>" and the like, as compilers write it, without the name of the back end.
 template <class C>
-std::string_view type_name() {
-  std::string_view text = __PRETTY_FUNCTION__;
-  text.remove_prefix(std::min(text.find("C = ") + 4, text.size()));
-  return text.substr(0, text.find_first_of(";]"));
+std::string type_name() {
+  std::string name = __PRETTY_FUNCTION__;
+  name.erase(0, std::min(name.find("C = ") + 4, name.size()));
+  name.erase(std::min(name.find_first_of(";]"), name.size()));
+  constexpr std::string_view backend = FARSIDE_TEXT(FARSIDE_BACKEND) "::";
+  for (std::size_t at; (at = name.find(backend)) != name.npos;) name.erase(at, backend.size());
+  return name;
 }
 
 /// Before anything is sent: is the target a member of the team of each container among these?
