@@ -45,8 +45,10 @@ inline int fault_was_a_store([[maybe_unused]] void* machine) {
 }
 
 /// Says which far pointer led to this address, if one did. Nothing here allocates or locks.
-inline void explain_fault(context& c, const void* address, int store) {
-  if constexpr (has_view<transport>) {
+template <class Context>
+void explain_fault([[maybe_unused]] Context& c, [[maybe_unused]] const void* address,
+                   [[maybe_unused]] int store) {
+  if constexpr (has_view<decltype(c.link)>) {
     auto view = c.link.quick_view();
     if (!view) return;
     auto* base = static_cast<const char*>(view.address(0, 0));

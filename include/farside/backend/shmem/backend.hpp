@@ -259,6 +259,7 @@ class quick_link {
     if (!of.one_machine_) served_ = of.rank_;
   }
   explicit operator bool() const { return of_ != nullptr; }
+  std::size_t segment_size() const { return of_->segment_size(); }
   void* address(rank_t rank, std::size_t offset) const { return of_->address(rank, offset); }
 
   [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,
