@@ -43,8 +43,7 @@ std::string memory_events::since_begin() const {
   for (const auto& [path, count] : counters()) {
     auto before = before_.find(path);
     if (before == before_.end() || count <= before->second) continue;
-    std::string killed =
-        std::to_string(count - before->second) + " killed (oom_kill of " + path;
+    std::string killed = std::to_string(count - before->second) + " killed (oom_kill of " + path;
     if (path != whole_machine) return "by the kernel: memory ran out, " + killed + ")";
     on_the_machine = "probably by the kernel: memory ran out on this machine, " + killed + ")";
   }

@@ -21,7 +21,6 @@ starts_job() {
   local begin
   begin=$(now_ms)
   start_case
-  : >"$output"
   # Shells let background jobs ignore SIGINT, and so would the ranks.
   env --default-signal=INT,QUIT,HUP "$farside" run --backend "$backend" -n 3 "$program" none 1 barrier "$tag" >"$output" 2>&1 </dev/null &
   launcher=$!

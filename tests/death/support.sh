@@ -76,6 +76,7 @@ start_case() {
   number=$((number + 1))
   tag="tag-$$-$number-of-this-case"
   shm_before=$(shm_files)
+  : >"$output" # a job in the background may take a while to do so, and what the last one said is still there
 }
 
 # starts HOW RANK WAIT: a job in the background; its launcher's pid is in $launcher.

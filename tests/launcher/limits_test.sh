@@ -10,6 +10,7 @@ farside=$(realpath "$1")
 programs=$(realpath "$2")
 death=$(realpath "$3")
 quick=${4:-}
+# shellcheck source=tests/launcher/checks.sh
 . "$(dirname "$0")/checks.sh"
 export FARSIDE_SEGMENT=16M
 unset FARSIDE_THREADS FARSIDE_STATS FARSIDE_MPI
@@ -131,7 +132,7 @@ if [ -x "$programs/act_mpich" ]; then
   other=/dev/shm/mpich_shar_tmp-of-another-job-$$
   : >"$other"
   caught=0
-  for attempt in 1 2 3 4 5 6; do
+  for _ in 1 2 3 4 5 6; do
     rm -f "$work"/pid.*
     before=$(ls /dev/shm)
     WORK=$work timeout -k 5 "$limit" "$farside" run --backend mpich -n 8 \
@@ -162,18 +163,18 @@ fi
 for backend in "${backends[@]}"; do
   "$farside" run -n 2 "$programs/act_$backend" hang >"$work/out" 2>"$work/err" </dev/null &
   launcher=$!
-  for i in $(seq 600); do
+  for _ in $(seq 600); do
     [ "$(grep -o ready "$work/out" | wc -l)" -lt 2 ] || break
     sleep 0.1
   done
   kill -QUIT $launcher
-  for i in $(seq 100); do
+  for _ in $(seq 100); do
     pid=$(awk '$1 == 1 && $3 == "running" { print $2 }' "$work/err")
     [ ! "$pid" ] || break
     sleep 0.1
   done
   kill -STOP "$pid"
-  for i in $(seq 20); do
+  for _ in $(seq 20); do
     kill -QUIT $launcher
     sleep 0.2
     grep -qE "^ +1 +$pid +stopped" "$work/err" && break

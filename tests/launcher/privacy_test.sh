@@ -32,10 +32,11 @@ listening() {
   for pid in "$@"; do
     find "/proc/$pid/fd" -lname 'socket:*' -printf '%l\n' 2>/dev/null
   done | tr -dc '0-9\n' | sort -u >"$scratch/sockets"
+  # shellcheck disable=SC2046  # words
   awk -v sockets="$scratch/sockets" '
     BEGIN { while ((getline line < sockets) > 0) ours[line] = 1 }
     FNR > 1 && ($4 == "0A" || FILENAME ~ /udp/) && ($10 in ours) { print $2 }' \
-    /proc/net/tcp /proc/net/udp $(ls /proc/net/tcp6 /proc/net/udp6 2>/dev/null)
+    $(ls /proc/net/{tcp,udp}{,6} 2>/dev/null)
 }
 
 # Bytes of an address stand in the order of this machine, four by four: both have little-endian processors.
@@ -63,12 +64,12 @@ others_may_open() {
 
 # starts NAME COMMAND...: in the background; returns when all ranks run. Its first process is $launcher.
 starts() {
-  local name=$1 i
+  local name=$1
   shift
   : >"$scratch/out"
   timeout -k 2 100 "$@" >"$scratch/out" 2>&1 </dev/null &
   timer=$!
-  for i in $(seq 600); do
+  for _ in $(seq 600); do
     grep -q "all are there" "$scratch/out" && break
     kill -0 "$timer" 2>/dev/null || break
     sleep 0.1
