@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <map>
 
+#include "farside/detail/verdict.hpp"
+#include "hang.hpp"
 #include "machinery.hpp"
 #include "memory_events.hpp"
 #include "relay.hpp"
-#include "farside/detail/verdict.hpp"
-#include "hang.hpp"
 
 namespace far::app {
 

@@ -128,8 +128,9 @@ void check(const job_state& job) {
 
 void set_up_environment(const variables& environment) {
   for (const char* name :
-       {far::job_board::board_variable, far::job_board::slot_variable, far::job_board::segments_variable,
-        far::job_board::rank_variable, far::job_board::nprocs_variable, far::job_board::threads_variable,
+       {far::job_board::board_variable, far::job_board::slot_variable,
+        far::job_board::segments_variable, far::job_board::rank_variable,
+        far::job_board::nprocs_variable, far::job_board::threads_variable,
         far::job_board::carrier_variable, reach::variable, "FARSIDE_GUARD", "FARSIDE_GUARD_LIST"})
     unsetenv(name);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);

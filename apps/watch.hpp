@@ -11,9 +11,9 @@
 
 #include <optional>
 
+#include "hang.hpp"
 #include "host_name.hpp"
 #include "machinery.hpp"
-#include "hang.hpp"
 #include "relay.hpp"
 #include "report.hpp"
 

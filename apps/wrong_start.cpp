@@ -33,7 +33,8 @@ void refuse_several_launchers(std::uint32_t ranks) {
                   counted(ranks, "rank") + "; farside run is started once, and starts the ranks: " +
                   (start->launcher == "srun" ? "srun -n 1 farside run -n " + n + " ..., or salloc"
                                              : "farside run -n " + n + " ... without it") +
-                  "; where several jobs are meant, set " + far::job_board::separate_variable + "=1");
+                  "; where several jobs are meant, set " + far::job_board::separate_variable +
+                  "=1");
 }
 
 }  // namespace far::app

@@ -46,6 +46,7 @@ void print(const Parts&... parts) {
 /// This rank alone prints a line to stdout: no other has to call it, and none waits. The arguments
 /// are joined as std::ostream prints them, with "rank R: " before them and the end of the line
 /// behind. A line is written at once: lines of several ranks do not mix, and their order is open.
+/// Local; no communication.
 template <class... Parts>
 void print_here(const Parts&... parts) {
   std::ostringstream line;

@@ -30,8 +30,9 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-/// As long as it lives, gets that this rank begins may read memory that has been freed: whoever uses
-/// what they bring makes sure that it is what was meant, by a checksum, or as nothing has been freed.
+/// As long as it lives, gets that this rank begins may read memory that has been freed: whoever
+/// uses what they bring makes sure that it is what was meant, by a checksum, or as nothing has been
+/// freed.
 template <class Link>
 class stale_reads : heap_access<Link> {
  public:

@@ -157,6 +157,7 @@ void ring_state<T, Slots>::rebuild(rank_t new_host, std::uint64_t new_capacity, 
   }
   ring_shape shape(new_capacity, Slots::stride, Slots::counted);
   moved now;
+  if (FARSIDE_MUTANT(ring_left_memory_freed_early) && !first && is_host()) dealloc(line.memory());
   std::exception_ptr failure;
   if (members.rank() == new_host) try {
       std::vector<std::byte> forms;
@@ -183,7 +184,7 @@ void ring_state<T, Slots>::rebuild(rank_t new_host, std::uint64_t new_capacity, 
     raise<allocation_error>(kind_name, " '", label, "': member ", new_host,
                             ", its host, could not make ", "a ring of ",
                             shape.lines() * sizeof(ring_line), " bytes; its own message says why.");
-  if (!first && is_host()) dealloc(line.memory());
+  if (!FARSIDE_MUTANT(ring_left_memory_freed_early) && !first && is_host()) dealloc(line.memory());
   pushes_before += now.tail - now.kept;
   pops_before += now.head + (keep ? 0 : now.tail - now.head);
   host = new_host;

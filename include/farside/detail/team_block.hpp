@@ -2,8 +2,8 @@
 //
 //   block:  | arrivals | releases | up slots ... | down slot | stage A | stage B |
 //
-// The words of the last wave, by which ranks leave, lie beside those of all others: a rank that leaves
-// must not be taken for one that enters the collective in which another waits.
+// The words of the last wave, by which ranks leave, lie beside those of all others: a rank that
+// leaves must not be taken for one that enters the collective in which another waits.
 //
 // The members form a tree of radix 8 over their positions. Position v leads the range
 // [v, v + 8^L) if v is a multiple of 8^L; its children are v + j * 8^L for j = 1..7 on each such

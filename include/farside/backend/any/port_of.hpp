@@ -183,7 +183,8 @@ class port_of final : public port {
 
   void bind([[maybe_unused]] const rank_binding& to) override {
     if constexpr (has_machine)
-      link_.machine().bind(link_.rank(), {to.context, to.enter, to.describe, to.stands, to.explain});
+      link_.machine().bind(link_.rank(),
+                           {to.context, to.enter, to.describe, to.stands, to.explain});
   }
   void terminated([[maybe_unused]] bool excusable) override {
     if constexpr (has_machine) link_.machine().terminated(link_.rank(), excusable);

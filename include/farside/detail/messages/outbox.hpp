@@ -112,6 +112,7 @@ class outbox {
     flush(me);
     put(block, ring_head{out->credits.raw(), 0});
     flush(to);
+    if (FARSIDE_MUTANT(message_ring_freed_early)) dealloc(block);
     out->ring = pointer_cast<std::byte>(block + 1);
     std::uint64_t index = fetch_add(senders_word(to), 1);
     out->arrived = arrived_word(to, index);
