@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "farside/detail/verdict.hpp"
+#include "farside/base/verdict.hpp"
 #include "job.hpp"
 
 namespace far::app {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "farside/detail/board.hpp"
+#include "farside/base/job_board.hpp"
 #include "memory_events.hpp"
 #include "options.hpp"
 #include "output.hpp"

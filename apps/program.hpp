@@ -1,4 +1,4 @@
-// How a program wants to be started: read from the note that farside/backend/select.hpp puts in.
+// How a program wants to be started: read from the note that farside/base/backend_choice.hpp puts in.
 #pragma once
 
 #include <optional>

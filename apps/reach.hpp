@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "farside/detail/board.hpp"
+#include "farside/base/job_board.hpp"
 
 namespace far::app {
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <map>
 
-#include "farside/detail/verdict.hpp"
+#include "farside/base/verdict.hpp"
 #include "hang.hpp"
 #include "machinery.hpp"
 #include "memory_events.hpp"

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "farside/detail/board.hpp"
+#include "farside/base/job_board.hpp"
 #include "sim_pool.hpp"
 #include "sim_report.hpp"
 

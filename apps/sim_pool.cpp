@@ -14,7 +14,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "farside/detail/board.hpp"
+#include "farside/base/job_board.hpp"
 #include "job.hpp"
 
 namespace far::app {

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <vector>
 
-#include "farside/detail/verdict.hpp"
+#include "farside/base/verdict.hpp"
 #include "support.hpp"
 
 namespace far::app {

@@ -23,7 +23,7 @@
 #include <deque>
 #include <map>
 
-#include "farside/detail/board.hpp"
+#include "farside/base/job_board.hpp"
 #include "run.hpp"
 #include "support.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "farside/detail/foreign_start.hpp"
+#include "farside/base/foreign_start.hpp"
 #include "support.hpp"
 
 namespace far::app {

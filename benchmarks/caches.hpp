@@ -1,7 +1,7 @@
 // Sizes of this machine's caches, as the kernel tells them.
 #pragma once
 
-#include <farside/core/environment.hpp>
+#include <farside/base/environment.hpp>
 
 #include <fstream>
 #include <string>

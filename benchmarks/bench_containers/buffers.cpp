@@ -3,7 +3,7 @@
 #include "floor_table.hpp"
 #include "rows.hpp"
 
-#include <farside/containers/hash_map_buffer.hpp>
+#include <farside/algorithms/hash_map_buffer.hpp>
 
 #include <utility>
 
@@ -12,8 +12,8 @@ namespace far::bench {
 void buffer_rows(suite& s) {
   const std::size_t entries = coherent() ? std::size_t{1} << 20 : std::size_t{1} << 16;
   for (auto [name, alongside] :
-       {std::pair("hash_map_buffer accumulate, 8 a key", promise::everything),
-        std::pair("hash_map_buffer accumulate, 8 a key, alone", promise::local)}) {
+       {std::pair("hash_map_buffer accumulate, 8 a key", concurrency::everything),
+        std::pair("hash_map_buffer accumulate, 8 a key, alone", concurrency::owner_only)}) {
     if (!s.wants(name)) continue;
     hash_map<word, word> map(entries * nprocs());
     hash_map_buffer<hash_map<word, word>> buffer(map, {.alongside = alongside});

@@ -88,7 +88,7 @@ void map_calls(suite& s, by_calls& calls) {
   s.compare("hash_map find, beside get", time_of_one(),
             each(keys, [&](word key) { keep(*map.find(key)); }), get_raw);
   s.compare("hash_map find among finds, beside get", time_of_one(),
-            each(keys, [&](word key) { keep(*map.find(key, promise::find)); }), get_raw);
+            each(keys, [&](word key) { keep(*map.find(key, concurrency::find)); }), get_raw);
   s.compare("hash_map miss, beside get", time_of_one(),
             each(absent, [&](word key) { keep(map.contains(key)); }), each(absent_homes, get));
   s.measure_alone("hash_map find, 512 at once", time_of_one(),

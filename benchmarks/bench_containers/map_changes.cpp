@@ -33,7 +33,7 @@ void inserts(suite& s, const char* where, std::size_t entries, bool shared) {
   hash_map<word, word> map(all);
   own_table floor(all);
   const word first = word{rank()} << 40;
-  auto ours = [&]<promise With>() {
+  auto ours = [&]<concurrency With>() {
     return prepared{entries, [&map] { map.clear(); },
                     [&map, first](std::size_t n) {
                       auto& to = map;
@@ -59,9 +59,10 @@ void inserts(suite& s, const char* where, std::size_t entries, bool shared) {
                        }};
   for (word i = 0; i < entries; ++i) map.insert(key_of(first + i), i);
   if (alone) {
-    s.compare(by_one(titles[0]), time_of_one(), ours.template operator()<promise::everything>(),
+    s.compare(by_one(titles[0]), time_of_one(), ours.template operator()<concurrency::everything>(),
               plain);
-    s.compare(by_one(titles[1]), time_of_one(), ours.template operator()<promise::insert>(), plain);
+    s.compare(by_one(titles[1]), time_of_one(), ours.template operator()<concurrency::insert>(),
+              plain);
     s.compare(by_one(titles[2]), time_of_one(), bulk, plain);
   }
   if (coherent()) {
@@ -73,7 +74,7 @@ void inserts(suite& s, const char* where, std::size_t entries, bool shared) {
                               for (word i = 0; i < n; ++i) to.insert(key_of(from + i), i);
                             }};
     s.compare(name(sharing_titles[0]), time_of_one(),
-              ours.template operator()<promise::everything>(), sharing);
+              ours.template operator()<concurrency::everything>(), sharing);
     s.compare(name(sharing_titles[1]), time_of_one(), bulk, sharing);
   }
   barrier();
@@ -160,14 +161,14 @@ void local(suite& s, std::size_t entries) {
   std::vector<word> keys;
   for (word i = 0; keys.size() < entries; ++i)
     if (map.owner(key_of(i)) == rank()) keys.push_back(key_of(i));
-  for (word key : keys) floor.insert(key, 1), map.insert(key, 1, promise::local);
+  for (word key : keys) floor.insert(key, 1), map.insert(key, 1, concurrency::owner_only);
   auto each = [&keys](auto visit) { return in_turn(keys, visit); };
   s.compare(titles[0], time_of_one(), each([&](word key) __attribute__((always_inline)) {
-              keep(*map.find(key, promise::local));
+              keep(*map.find(key, concurrency::owner_only));
             }),
             each([&](word key) { keep(*floor.find(key)); }));
   s.compare(titles[2], time_of_one(), each([&](word key) __attribute__((always_inline)) {
-              map.accumulate(key, 1, std::plus<>(), promise::local);
+              map.accumulate(key, 1, std::plus<>(), concurrency::owner_only);
             }),
             each([&](word key) { floor.add(key, 1); }));
   s.compare(titles[1], time_of_one(),
@@ -175,7 +176,7 @@ void local(suite& s, std::size_t entries) {
                      [&](std::size_t n) {
                        auto& to = map;
                        const word* all = keys.data();
-                       for (word i = 0; i < n; ++i) to.insert(all[i], i, promise::local);
+                       for (word i = 0; i < n; ++i) to.insert(all[i], i, concurrency::owner_only);
                      }},
             prepared{entries, [&floor] { floor.clear(); },
                      [&](std::size_t n) {

@@ -147,12 +147,12 @@ void finds(suite& s, const char* where, std::size_t entries) {
   auto floor = [&table = t.floors[0]](word key) { return *table.find(key); };
   auto find = [&map](word key) __attribute__((always_inline)) { return *map.find(key); };
   auto promised = [&map](word key)
-                      __attribute__((always_inline)) { return *map.find(key, promise::find); };
+                      __attribute__((always_inline)) { return *map.find(key, concurrency::find); };
   s.compare(name(titles[0]), time_of_one(), chain(t, find), chain(t, floor));
   s.compare(name(titles[1]), time_of_one(), independent(t, find), independent(t, floor));
   s.compare(name(titles[2]), time_of_one(), chain(t, promised), chain(t, floor));
   s.compare(name(titles[3]), time_of_one(), independent(t, promised), independent(t, floor));
-  auto bulk = [&t, &map](promise with) {
+  auto bulk = [&t, &map](concurrency with) {
     return [&t, &map, with, at = t.first](std::size_t n) mutable {
       constexpr std::size_t many = 512;
       std::vector<std::optional<word>> found;
@@ -168,8 +168,8 @@ void finds(suite& s, const char* where, std::size_t entries) {
       keep(sum);
     };
   };
-  s.compare(name(titles[4]), time_of_one(), bulk(promise::everything), independent(t, floor));
-  s.compare(name(titles[5]), time_of_one(), bulk(promise::find), independent(t, floor));
+  s.compare(name(titles[4]), time_of_one(), bulk(concurrency::everything), independent(t, floor));
+  s.compare(name(titles[5]), time_of_one(), bulk(concurrency::find), independent(t, floor));
   auto floor_missing =
       missing([&table = t.floors[0]](word key) { return word{table.find(key) != nullptr}; });
   s.compare(name(titles[6]), time_of_one(),

@@ -77,7 +77,7 @@ void blocks(suite& s) {
 
 /// The last `pushers` ranks push, one element at a time.
 template <class Queue>
-auto pushes(Queue& queue, rank_t pushers, promise with = promise::everything) {
+auto pushes(Queue& queue, rank_t pushers, concurrency with = concurrency::everything) {
   return prepared{room, [&queue] { queue.clear(); },
                   [&queue, pushers, with](std::size_t n) {
                     if (rank() >= nprocs() - pushers)
@@ -103,7 +103,7 @@ void singles(suite& s, const char* name) {
     Queue queue(0, room * nprocs());
     s.measure_alone(title(" push, all to one"), time_of_one(), pushes(queue, nprocs()));
     s.measure_alone(title(" push among pushes, all to one"), time_of_one(),
-                    pushes(queue, nprocs(), promise::push));
+                    pushes(queue, nprocs(), concurrency::push));
   }
   std::vector<Queue> each;
   for (rank_t host = 0; host < nprocs(); ++host) each.emplace_back(host, room);

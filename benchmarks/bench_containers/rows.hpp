@@ -1,7 +1,7 @@
 // The parts of bench_containers: each measures one family of containers.
 #pragma once
 
-#include <farside/detail/hashing.hpp>
+#include <farside/core/hash.hpp>
 
 #include "../harness.hpp"
 

@@ -64,7 +64,7 @@ void attention_rows(suite& s) {
       return detail::text("queue push ", how, ", target computes ", pause, " us");
     };
     auto by_message = [at](std::size_t i) { rpc(0, push_there, at, word{i}).get(); };
-    auto one_sided = [&ring](std::size_t i) { ring.push(i, promise::push); };
+    auto one_sided = [&ring](std::size_t i) { ring.push(i, concurrency::push); };
     auto with = beside_computation(ended, time, one_sided);
     auto cleared = prepared{std::size_t{1} << 14, [&] { ring.clear(), with.prepare(); },
                             [&](std::size_t n) { with.work(n); }};

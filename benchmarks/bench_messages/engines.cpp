@@ -57,7 +57,8 @@ void map_rows(suite& s) {
   }
   barrier();
   compare("find", [](table& map, word key) { keep(*map.find(key)); });
-  compare("find among finds", [](table& map, word key) { keep(*map.find(key, promise::find)); });
+  compare("find among finds",
+          [](table& map, word key) { keep(*map.find(key, concurrency::find)); });
   compare("accumulate", [](table& map, word key) { map.accumulate(key, 1); });
   compare("modify", [](table& map, word key) { map.modify(key, [](word& value) { value ^= 1; }); });
   auto at_once = [&](table& map) {

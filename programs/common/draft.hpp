@@ -1,4 +1,4 @@
-// A file that all ranks write, and that gets its name when it is whole (farside/detail/draft.hpp).
+// A file that all ranks write, and that gets its name when it is whole (farside/core/detail/draft.hpp).
 //
 // Until then nobody sees it under its own name, and what was there before stays. Where the draft
 // needs a name of its own, it is removed by each rank that ends before it is published, also by a
@@ -8,7 +8,7 @@
 // without a name, among temporary files, which rank 0 copies to standard output when it is whole.
 #pragma once
 
-#include <farside/detail/draft.hpp>
+#include <farside/core/detail/draft.hpp>
 
 #include <string>
 

@@ -1,8 +1,8 @@
 // How a program refuses what it was asked for: one line on stderr, status 1, all ranks gone.
 #pragma once
 
-#include <farside/core/error.hpp>
-#include <farside/detail/draft.hpp>
+#include <farside/base/error.hpp>
+#include <farside/core/detail/draft.hpp>
 
 #include <string>
 

@@ -17,8 +17,8 @@
 
 #include <common/genome/kmer.hpp>
 
+#include <farside/algorithms/hash_map_buffer.hpp>
 #include <farside/containers/hash_map.hpp>
-#include <farside/containers/hash_map_buffer.hpp>
 
 #include <bit>
 #include <cstdint>
@@ -67,8 +67,8 @@ class debruijn_graph {
 
   /// Collective: every rank's k-mers become nodes.
   void add(std::span<const std::pair<kmer_type, std::uint64_t>> entries) {
-    far::hash_map_buffer<map_type> buffer(nodes_,
-                                          {.combining = 0, .alongside = far::promise::local});
+    far::hash_map_buffer<map_type> buffer(
+        nodes_, {.combining = 0, .alongside = far::concurrency::owner_only});
     for (const auto& [key, facts] : entries) buffer.insert(key, facts);
     buffer.flush();
   }
@@ -109,7 +109,7 @@ class debruijn_graph {
         for (unsigned side = 0; side < 2; ++side)
           if (only(facts[n] >> 4 * side))
             asked_.push_back(shape_.canonical(neighbour(keys[n], facts[n], side)));
-      nodes_.find(asked_, answers_, far::promise::find);
+      nodes_.find(asked_, answers_, far::concurrency::find);
       std::size_t next = 0;
       for (std::size_t n = 0; n < keys.size(); ++n) {
         std::uint64_t links = facts[n] & ~(none_looked_up | 0xff);

@@ -98,7 +98,7 @@ class walker {
     const auto& shape = graph_.shape();
     {
       far::hash_map_buffer<map_type, std::bit_or<>> marks(
-          graph_.nodes(), {.combining = 0, .alongside = far::promise::local});
+          graph_.nodes(), {.combining = 0, .alongside = far::concurrency::owner_only});
       for (const contig& c : contigs_) {
         kmer_type key;
         for (std::size_t i = 0; i < c.bases.size(); ++i) {

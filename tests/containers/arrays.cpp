@@ -14,8 +14,8 @@
 
 namespace arrays_tests {
 
+using far::concurrency;
 using far::operation;
-using far::promise;
 
 namespace {
 
@@ -323,8 +323,10 @@ FAR_TEST(costs) {
   far::barrier();
   std::size_t mine = a.local_begin();
   CHECK_EQ(cost_of([&] {
-             a.put(mine, 77, promise::find | promise::modify | promise::local);
-             CHECK_EQ(a.get(mine, promise::find | promise::modify | promise::local), 77);
+             a.put(mine, 77, concurrency::find | concurrency::modify | concurrency::owner_only);
+             CHECK_EQ(
+                 a.get(mine, concurrency::find | concurrency::modify | concurrency::owner_only),
+                 77);
            }),
            cost{});
   far::barrier();
@@ -333,25 +335,25 @@ FAR_TEST(costs) {
 
 FAR_TEST(promises) {
   far::darray<int> a(2 * far::nprocs(), 0);
-  auto mine = promise::find | promise::modify | promise::local;
+  auto mine = concurrency::find | concurrency::modify | concurrency::owner_only;
   std::size_t own = 2 * far::rank();
   // Own puts come before own loads, though they may not have landed.
-  a.put(own, 1, promise::modify | promise::find);
+  a.put(own, 1, concurrency::modify | concurrency::find);
   CHECK_EQ(a.get(own, mine), 1);
   std::vector<int> two{2, 3};
-  a.put(own, std::span<const int>(two), promise::modify | promise::find);
+  a.put(own, std::span<const int>(two), concurrency::modify | concurrency::find);
   CHECK_EQ(a.get(own + 1, mine), 3);
   far::barrier();
-  CHECK_EQ(a.get((own + 2) % a.size(), promise::find), 2);
+  CHECK_EQ(a.get((own + 2) % a.size(), concurrency::find), 2);
   far::barrier();
   if (far::nprocs() > 1) CHECK_THROWS(a.get((own + 2) % a.size(), mine), "promised to be local");
   far::barrier();
   if (far::rank() != 0) return;  // others would be told of the broken promise too
   a.put(own, 5);
   if (FARSIDE_CHECKED)
-    CHECK_THROWS(a.get(own, promise::find), "a promise was broken on darray");
+    CHECK_THROWS(a.get(own, concurrency::find), "a promise was broken on darray");
   else
-    CHECK_EQ(a.get(own, promise::find | promise::modify), 5);
+    CHECK_EQ(a.get(own, concurrency::find | concurrency::modify), 5);
 }
 
 FAR_TEST(misuse_is_told) {

@@ -382,14 +382,14 @@ FAR_TEST(costs) {
 
 FAR_TEST(promises) {
   far::bloom_filter<int> filter(1000, 0.001);
-  CHECK(filter.insert(static_cast<int>(far::rank()), far::promise::insert));
+  CHECK(filter.insert(static_cast<int>(far::rank()), far::concurrency::insert));
   far::barrier();
-  CHECK(filter.find(static_cast<int>(far::rank()), far::promise::find));
+  CHECK(filter.find(static_cast<int>(far::rank()), far::concurrency::find));
   far::barrier();
   if (far::rank() != 0) return;  // others would be told of the broken promise too
   filter.insert(1000);
   if (FARSIDE_CHECKED)
-    CHECK_THROWS(filter.find(1, far::promise::find), "a promise was broken on bloom_filter");
+    CHECK_THROWS(filter.find(1, far::concurrency::find), "a promise was broken on bloom_filter");
 }
 
 }  // namespace bloom_tests

@@ -12,8 +12,8 @@ namespace engines_tests {
 
 namespace {
 
+using far::concurrency;
 using far::engine;
-using far::promise;
 
 constexpr auto sent = [] {
   far::container_options with;
@@ -25,7 +25,7 @@ int me() { return static_cast<int>(far::rank()); }
 
 /// Whether a container does as it was asked: the environment may have said otherwise.
 template <class Container>
-bool by_rpc(const Container& c, promise kind) {
+bool by_rpc(const Container& c, container_operation kind) {
   return c.engine_of(kind) == engine::rpc;
 }
 
@@ -80,13 +80,14 @@ FAR_TEST(automatic_follows_the_model) {
       auto none = std::chrono::nanoseconds(0);
       return predict_rpc(of, costs, none) < predict_rma(of, costs) ? engine::rpc : engine::rma;
     };
-    CHECK(map.engine_of(promise::find) == expected({.gets = 1}));
-    CHECK(map.engine_of(promise::insert) == expected({.puts = 1, .atomics = 1}));
-    CHECK(map.engine_of(promise::modify) == expected({.gets = 1, .atomics = 1}));
-    CHECK(map.engine_of(promise::erase) == expected({.gets = 1, .atomics = 1}));
-    CHECK(queue.engine_of(promise::push) == expected({.puts = 1, .atomics = 1}));
+    CHECK(map.engine_of(container_operation::find) == expected({.gets = 1}));
+    CHECK(map.engine_of(container_operation::insert) == expected({.puts = 1, .atomics = 1}));
+    CHECK(map.engine_of(container_operation::modify) == expected({.gets = 1, .atomics = 1}));
+    CHECK(map.engine_of(container_operation::erase) == expected({.gets = 1, .atomics = 1}));
+    CHECK(queue.engine_of(container_operation::push) == expected({.puts = 1, .atomics = 1}));
   }
-  for (promise kind : {promise::find, promise::insert, promise::modify, promise::erase}) {
+  for (container_operation kind :
+       {concurrency::find, concurrency::insert, concurrency::modify, concurrency::erase}) {
     int chosen = static_cast<int>(map.engine_of(kind));
     CHECK_EQ(far::all_reduce(chosen, far::minimum()), far::all_reduce(chosen, far::maximum()));
   }
@@ -101,7 +102,7 @@ FAR_TEST(automatic_follows_the_model) {
   with.computes = std::chrono::seconds(1);
   far::hash_map<int, long> busy(100, with);
   if (costs.rpc > 0 && far::detail::here().attends == far::attention::poll)
-    CHECK(busy.engine_of(promise::modify) == engine::rma);
+    CHECK(busy.engine_of(container_operation::modify) == engine::rma);
 }
 
 /// Rank 0 waits, by reading its own part only, for what another rank sends.
@@ -120,7 +121,7 @@ FAR_TEST(who_polls_its_own_part_serves) {
 FAR_TEST(map_operations_are_one_message_each) {
   far::hash_map<int, map_types::triple> map(4000, sent());
   far::hash_map<int, int> counts(4000, sent());
-  if (far::nprocs() == 1 || !by_rpc(map, promise::find)) SKIP("nothing is sent");
+  if (far::nprocs() == 1 || !by_rpc(map, concurrency::find)) SKIP("nothing is sent");
   using map_types::triple;
   triple t{1, 2, 3};
   auto one = traffic{1, 1, 0};
@@ -129,7 +130,7 @@ FAR_TEST(map_operations_are_one_message_each) {
     CHECK_EQ(traffic_of(map, [&] { CHECK(map.insert(key, t)); }), one);
     CHECK_EQ(traffic_of(map, [&] { CHECK(!map.insert(key, t)); }), one);
     CHECK_EQ(traffic_of(map, [&] { CHECK(map.find(key) == t); }), one);
-    CHECK_EQ(traffic_of(map, [&] { CHECK(map.find(key, promise::everything) == t); }), one);
+    CHECK_EQ(traffic_of(map, [&] { CHECK(map.find(key, concurrency::everything) == t); }), one);
     CHECK_EQ(traffic_of(map, [&] { CHECK(!map.insert_or_assign(key, t)); }), one);
     CHECK_EQ(traffic_of(map, [&] { map.modify(key, [](triple& x) { ++x.a; }); }), one);
     CHECK_EQ(map.find(key)->a, 2u);
@@ -152,7 +153,7 @@ FAR_TEST(map_operations_are_one_message_each) {
 
 FAR_TEST(many_map_operations_are_a_message_for_each_owner) {
   far::hash_map<int, int> map(4000, sent());
-  if (far::nprocs() == 1 || !by_rpc(map, promise::find)) SKIP("nothing is sent");
+  if (far::nprocs() == 1 || !by_rpc(map, concurrency::find)) SKIP("nothing is sent");
   std::vector<std::pair<int, int>> entries;
   std::vector<int> keys;
   for (int i = 0; i < 200; ++i) entries.emplace_back(me() * 1000 + i, i), keys.push_back(i);
@@ -265,7 +266,7 @@ FAR_TEST(forgotten_futures) {
   for (int round = 0; round < 3; ++round) {
     far::hash_map<int, std::string> map(8, sent());
     far::circular_queue<std::string> queue(0, 100 * far::nprocs(), sent());
-    if (far::nprocs() == 1 || !by_rpc(map, promise::modify)) SKIP("nothing is sent");
+    if (far::nprocs() == 1 || !by_rpc(map, concurrency::modify)) SKIP("nothing is sent");
     for (int i = 0, key = 0; i < 60; ++i, ++key) {
       key = foreign_key(map, key % 50);
       static_cast<void>(map.async_insert_or_assign(key, std::to_string(i)));
@@ -281,7 +282,7 @@ FAR_TEST(forgotten_futures) {
 /// Operations that are not waited for travel together.
 FAR_TEST(async_operations_travel_together) {
   far::hash_map<int, int> map(4000, sent());
-  if (far::nprocs() == 1 || !by_rpc(map, promise::find)) SKIP("nothing is sent");
+  if (far::nprocs() == 1 || !by_rpc(map, concurrency::find)) SKIP("nothing is sent");
   if (far::detail::here().attends != far::attention::poll) SKIP("a thread sends them at any time");
   far::barrier();
   std::vector<int> keys;
@@ -304,7 +305,7 @@ FAR_TEST(queue_operations_are_one_message_each) {
   far::circular_queue<long> q(far::nprocs() - 1, 100, sent());
   far::checksum_queue<std::string> texts(0, 100, sent());
   far::circular_queue<int, far::queue_protocol::two_atomics> two(0, 100, sent());
-  if (far::nprocs() == 1 || !by_rpc(q, promise::push)) SKIP("nothing is sent");
+  if (far::nprocs() == 1 || !by_rpc(q, concurrency::push)) SKIP("nothing is sent");
   auto check = [&](auto& queue, auto value) {
     auto one = queue.host() == far::rank() ? traffic{0, 0, 0} : traffic{1, 1, 0};
     auto three = queue.host() == far::rank() ? traffic{0, 0, 0} : traffic{1, 3, 0};
@@ -327,7 +328,7 @@ FAR_TEST(queue_operations_are_one_message_each) {
 /// A host declines to wait: whoever does waits one-sided, and gets what it waits for.
 FAR_TEST(hosts_do_not_wait) {
   far::circular_queue<int> q(0, 2, sent());
-  if (far::nprocs() == 1 || !by_rpc(q, promise::push)) SKIP("nothing is sent");
+  if (far::nprocs() == 1 || !by_rpc(q, concurrency::push)) SKIP("nothing is sent");
   far::rank_t last = far::nprocs() - 1;
   if (far::rank() == last) {
     traffic made = traffic_of(q, [&] { CHECK_EQ(q.pop(), 7); });
@@ -391,7 +392,7 @@ FAR_TEST(phases_by_message) {
     std::vector<std::uint64_t> some{round, round + 1, round + 2};
     q.push(round);
     q.push(std::span<const std::uint64_t>(some));
-    promised.push(std::to_string(round), promise::push);
+    promised.push(std::to_string(round), concurrency::push);
     far::barrier();
     auto all = q.as_vector();  // one-sided
     CHECK_EQ(all.size(), 4 * far::nprocs());
@@ -402,7 +403,7 @@ FAR_TEST(phases_by_message) {
     far::barrier();
     std::uint64_t popped = 0;
     while (!q.pop(std::uint64_t{3}).empty()) ++popped;
-    CHECK_EQ(promised.pop(promise::pop), std::to_string(round));
+    CHECK_EQ(promised.pop(concurrency::pop), std::to_string(round));
     CHECK(far::all_reduce(popped) > 0);
     far::barrier();
     CHECK(q.empty() && promised.empty());

@@ -84,7 +84,7 @@ void against_oracle(int operations, int keys) {
     far::barrier();
     CHECK_EQ(map.size(), oracle.size());
     for (const auto& [key, value] : oracle) {
-      auto found = map.find(key, far::promise::find);
+      auto found = map.find(key, far::concurrency::find);
       CHECK(found && *found == value);
     }
     far::barrier();
@@ -297,8 +297,8 @@ FAR_TEST(many_at_once) {
 // pairs of keys, as where their buckets lie decides whether a CPU would turn two finds round.
 FAR_TEST(finds_keep_their_order) {
   far::hash_map<int, long> map(200);
-  const bool by_loads =
-      far::detail::here().link.coherent() && map.engine_of(far::promise::find) == far::engine::rma;
+  const bool by_loads = far::detail::here().link.coherent() &&
+                        map.engine_of(far::container_operation::find) == far::engine::rma;
   const int pairs = by_loads ? 64 : 2;
   const long last = by_loads ? 2000 : 30;
   int wrong = 0;
@@ -362,7 +362,7 @@ FAR_TEST(local_entries_are_all_entries) {
   // With the promise that nobody else is there.
   for (int i = 0; i < n; ++i)
     if (map.owner(i) == far::rank()) {
-      auto alone = far::promise::local;
+      auto alone = far::concurrency::owner_only;
       CHECK(map.find(i, alone) == 2 * i);
       map.accumulate(i, 1, std::plus<>(), alone);
       if (i % 2) CHECK(map.erase(i, alone));

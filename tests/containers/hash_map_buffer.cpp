@@ -1,5 +1,5 @@
 // hash_map_buffer against std::map.
-#include <farside/containers/hash_map_buffer.hpp>
+#include <farside/algorithms/hash_map_buffer.hpp>
 
 #include "amounts.hpp"
 #include "harness.hpp"
@@ -16,7 +16,7 @@ using namespace map_types;
 using amounts::scaled;
 
 template <class K>
-void count_words(int n, far::promise alongside, std::size_t combining) {
+void count_words(int n, far::concurrency alongside, std::size_t combining) {
   far::hash_map<K, int> counts(8);
   using buffer_type = far::hash_map_buffer<far::hash_map<K, int>>;
   buffer_type buffer(counts, {.combining = combining, .alongside = alongside});
@@ -40,16 +40,16 @@ void count_words(int n, far::promise alongside, std::size_t combining) {
 }  // namespace
 
 FAR_TEST(buffered_counts) {
-  count_words<int>(scaled(500), far::promise::everything, 64);
-  count_words<int>(scaled(300), far::promise::local, 1 << 13);
-  count_words<int>(scaled(200), far::promise::everything, 0);
+  count_words<int>(scaled(500), far::concurrency::everything, 64);
+  count_words<int>(scaled(300), far::concurrency::owner_only, 1 << 13);
+  count_words<int>(scaled(200), far::concurrency::everything, 0);
 }
 FAR_TEST(buffered_counts_of_pairs) {
-  count_words<std::pair<int, int>>(scaled(200), far::promise::everything, 16);
+  count_words<std::pair<int, int>>(scaled(200), far::concurrency::everything, 16);
 }
 FAR_TEST(buffered_counts_of_strings) {
-  count_words<std::string>(scaled(200), far::promise::everything, 16);
-  count_words<std::string>(scaled(200), far::promise::local, 16);
+  count_words<std::string>(scaled(200), far::concurrency::everything, 16);
+  count_words<std::string>(scaled(200), far::concurrency::owner_only, 16);
 }
 
 // Changes of one rank to one key keep their order, also those that cannot be combined.
@@ -110,10 +110,10 @@ FAR_TEST(operators_and_promises_as_people_write_them) {
   sums.flush();
 
   far::barrier();
-  map.accumulate(2, 1, far::promise::modify);
+  map.accumulate(2, 1, far::concurrency::modify);
   std::vector<std::pair<int, unsigned>> both{{2, 1}, {3, 1}};
-  map.accumulate(both, far::promise::modify);
-  map.async_accumulate(3, 1, far::promise::modify).get();
+  map.accumulate(both, far::concurrency::modify);
+  map.async_accumulate(3, 1, far::concurrency::modify).get();
   far::barrier();
   CHECK_EQ(map.find(2), 2u * far::nprocs());
   CHECK_EQ(map.find(3), 2u * far::nprocs());

@@ -32,8 +32,8 @@ cost count(Work work) {
 /// one message that was not declined.
 template <class Map, class Work>
 void check_cost(const Map& map, int key, Work work, const cost& expected) {
-  bool sent =
-      map.engine_of(far::promise::find) == far::engine::rpc && map.owner(key) != far::rank();
+  bool sent = map.engine_of(far::container_operation::find) == far::engine::rpc &&
+              map.owner(key) != far::rank();
   auto before = map.engine_use();
   cost made = count(work);
   auto after = map.engine_use();
@@ -62,7 +62,8 @@ FAR_TEST(costs_of_a_map_in_place) {
   far::hash_map<int, int> counts(4000);  // cells
   triple t = make<triple>::of(1);
   map.insert(0, t);
-  on_one([&] { check_cost(map, 0, [&] { map.find(0, far::promise::find); }, cost{1, 0, 0, 1}); });
+  on_one(
+      [&] { check_cost(map, 0, [&] { map.find(0, far::concurrency::find); }, cost{1, 0, 0, 1}); });
   on_one([&] {
     // So few keys in so many buckets: homes are free.
     check_cost(map, 1, [&] { map.insert(1, t); }, cost{0, 1, 1, 2});
@@ -82,7 +83,7 @@ FAR_TEST(costs_of_a_map_in_place) {
     // From now on its place is known; where memory is coherent the look costs no round trip worth
     // saving, and is counted.
     cost known = count([&] { counts.accumulate(7, 1); });
-    CHECK(counts.engine_of(far::promise::modify) == far::engine::rpc ||
+    CHECK(counts.engine_of(far::container_operation::modify) == far::engine::rpc ||
           known == (cost{0, 0, 1, 1}) ||
           (far::detail::here().link.coherent() && known == (cost{1, 0, 1, 2})));
     CHECK(counts.find(7) == 3);
@@ -115,7 +116,7 @@ FAR_TEST(costs_of_many) {
     map.insert(entries);
     auto sent = map.engine_use().messages;
     cost many = count([&] { map.find(keys); });
-    if (map.engine_of(far::promise::find) == far::engine::rpc) {
+    if (map.engine_of(far::container_operation::find) == far::engine::rpc) {
       CHECK(map.engine_use().messages - sent <= far::nprocs() - 1);
       return;
     }
@@ -131,8 +132,8 @@ FAR_TEST(costs_of_local_operations) {
   int mine = 0;
   while (map.owner(mine) != far::rank()) ++mine;
   cost alone = count([&] {
-    map.insert(mine, make<triple>::of(1), far::promise::local);
-    map.find(mine, far::promise::local);
+    map.insert(mine, make<triple>::of(1), far::concurrency::owner_only);
+    map.find(mine, far::concurrency::owner_only);
   });
   CHECK_EQ(alone, (cost{0, 0, 0, 0}));
   far::barrier();

@@ -86,10 +86,11 @@ FAR_TEST(growth_of_own_parts) {
     if (map.owner(text) != far::rank()) continue;
     ++mine;
     last = key;
-    CHECK(map.insert(text, text, far::promise::local));
+    CHECK(map.insert(text, text, far::concurrency::owner_only));
     for (int old = 0; old <= key; old += 7) {
       std::string other = make<std::string>::of(old);
-      if (map.owner(other) == far::rank()) CHECK(map.find(other, far::promise::local) == other);
+      if (map.owner(other) == far::rank())
+        CHECK(map.find(other, far::concurrency::owner_only) == other);
     }
   }
   far::barrier();

@@ -66,7 +66,7 @@ struct two_words {
 /// others see it, and go on from there. `make(key)` is a value, `bits(value)` a number of it.
 template <class V, class Make, class Bits>
 void own_parts(word entries, Make make, Bits bits) {
-  constexpr auto local = far::promise::local;
+  constexpr auto local = far::concurrency::owner_only;
   const word n = far::nprocs(), keys = 40 * n, third = far::rank() % 3;
   far::hash_map<word, V> map(entries);
   auto larger = [bits](const V& a, const V& b) { return bits(a) < bits(b) ? b : a; };
@@ -130,7 +130,8 @@ FAR_TEST(own_additions_go_on_from_others) {
     for (word key = 0; key < keys; ++key) map.accumulate(key, 1);
     far::barrier();
     for (word key = 0; key < keys; ++key)
-      if (map.owner(key) == far::rank()) map.accumulate(key, 2, std::plus<>(), far::promise::local);
+      if (map.owner(key) == far::rank())
+        map.accumulate(key, 2, std::plus<>(), far::concurrency::owner_only);
     far::barrier();
   }
   for (word key = 0; key < keys; ++key) CHECK(map.find(key) == rounds * (n + 2));

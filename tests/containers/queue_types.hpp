@@ -94,7 +94,8 @@ cost cost_of(Work work) {
 /// how it travels.
 template <class Queue, class Work>
 void check_cost(const Queue& q, const cost& expected, Work work) {
-  bool sent = q.engine_of(far::promise::push) == far::engine::rpc && q.host() != far::rank();
+  bool sent =
+      q.engine_of(far::container_operation::push) == far::engine::rpc && q.host() != far::rank();
   auto before = q.engine_use();
   cost made = cost_of(work);
   auto after = q.engine_use();

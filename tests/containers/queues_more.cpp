@@ -4,7 +4,7 @@
 namespace queues_more_tests {
 
 using namespace queue_test;
-using far::promise;
+using far::concurrency;
 
 namespace {
 
@@ -239,7 +239,8 @@ FAR_TEST(costs_of_room) {
     auto filled = cost_of([&] {
       for (long i = 0; i < 100; ++i) q.push(i);
     });
-    bool sent = q.engine_of(promise::push) == far::engine::rpc && q.host() != far::rank();
+    bool sent =
+        q.engine_of(container_operation::push) == far::engine::rpc && q.host() != far::rank();
     if (!sent) {
       CHECK_EQ(filled.atomics, 100u);
       CHECK_EQ(filled.puts, 100u);
@@ -259,12 +260,13 @@ FAR_TEST(costs_of_room) {
 
 FAR_TEST(costs_of_promises) {
   far::circular_queue<long> q(far::nprocs() - 1, 10'000);
-  q.push(1, promise::push), q.push(1, promise::push);
-  check_cost(q, cost{.puts = 1, .atomics = 1, .waits = 1}, [&] { q.push(1, promise::push); });
-  check_cost(q, cost{.puts = 1, .atomics = 1, .waits = 1}, [&] { q.try_push(1, promise::push); });
+  q.push(1, concurrency::push), q.push(1, concurrency::push);
+  check_cost(q, cost{.puts = 1, .atomics = 1, .waits = 1}, [&] { q.push(1, concurrency::push); });
+  check_cost(q, cost{.puts = 1, .atomics = 1, .waits = 1},
+             [&] { q.try_push(1, concurrency::push); });
   far::barrier();
-  q.pop(promise::pop);
-  check_cost(q, cost{.gets = 1, .atomics = 1, .waits = 2}, [&] { q.pop(promise::pop); });
+  q.pop(concurrency::pop);
+  check_cost(q, cost{.gets = 1, .atomics = 1, .waits = 2}, [&] { q.pop(concurrency::pop); });
   far::barrier();
   CHECK_EQ(q.size(), 2 * far::nprocs());
   far::barrier();
@@ -280,7 +282,8 @@ FAR_TEST(costs_of_promises) {
     };
     q.local_pop();
     others = messages();
-    for (far::rank_t i = 0; i < far::nprocs(); ++i) q.pop(promise::push | promise::local);
+    for (far::rank_t i = 0; i < far::nprocs(); ++i)
+      q.pop(concurrency::push | concurrency::owner_only);
     while (q.local_pop()) continue;
     others = messages() - others;
   }
@@ -294,8 +297,8 @@ MIXED_TEST(promised_phases) {
   Queue<std::string> q(0, 4 * far::nprocs() + 3);
   std::uint64_t each = 4;
   for (int round = 0; round < 6; ++round) {
-    promise pushing = round % 3 == 0 ? promise::push : promise::everything;
-    promise popping = round % 2 == 0 ? promise::pop : promise::everything;
+    concurrency pushing = round % 3 == 0 ? concurrency::push : concurrency::everything;
+    concurrency popping = round % 2 == 0 ? concurrency::pop : concurrency::everything;
     for (std::uint64_t i = 0; i < each; ++i) {
       std::string text = std::to_string(far::rank()) + ":" + std::to_string(i);
       if ((i + far::rank()) % 2 == 0)
@@ -321,17 +324,17 @@ FAR_TEST(promises_that_would_wait_for_ever) {
   far::circular_queue<int> q(0, 3);
   std::vector<int> two{1, 2};
   if (far::rank() == 0) {
-    q.push(std::span<const int>(two), promise::push);
-    CHECK_THROWS(q.push(std::span<const int>(two), promise::push), "1 of 2");
-    CHECK_THROWS(q.push(9, promise::push), "is full");
-    CHECK(!q.try_push(9, promise::push));
+    q.push(std::span<const int>(two), concurrency::push);
+    CHECK_THROWS(q.push(std::span<const int>(two), concurrency::push), "1 of 2");
+    CHECK_THROWS(q.push(9, concurrency::push), "is full");
+    CHECK(!q.try_push(9, concurrency::push));
   }
   far::barrier();
   CHECK(q.as_vector() == (std::vector<int>{1, 2, 1}));
   q.clear();
   in_turn([&] {
-    CHECK_THROWS(q.pop(promise::pop), "is empty");
-    CHECK(q.pop(std::uint64_t{3}, promise::pop).empty());
+    CHECK_THROWS(q.pop(concurrency::pop), "is empty");
+    CHECK(q.pop(std::uint64_t{3}, concurrency::pop).empty());
   });
   far::barrier();
   if (far::rank() == 0) q.push(7);
@@ -348,7 +351,7 @@ MIXED_TEST(local_pops_while_others_push) {
     for (std::uint64_t i = 0; i < n * each; ++i) {
       std::optional<wide> value;
       if (i % 2 == 0)
-        value = q.pop(promise::push | promise::local);
+        value = q.pop(concurrency::push | concurrency::owner_only);
       else
         while (!(value = q.local_pop())) far::progress();
       std::uint64_t from = value->words[1] / 1000;
@@ -398,20 +401,20 @@ void expect_broken(First first, Second second) {
 FAR_TEST(broken_promises_are_told) {
   far::circular_queue<int> q(0, 30 * far::nprocs());
   for (int i = 0; i < 20; ++i) q.push(i);
-  expect_broken([&] { q.push(1, promise::push); }, [&] { q.try_pop(); });
-  expect_broken([&] { q.push(1); }, [&] { q.pop(promise::pop); });
-  expect_broken([&] { q.push(1, promise::push); }, [&] { q.pop(promise::pop); });
+  expect_broken([&] { q.push(1, concurrency::push); }, [&] { q.try_pop(); });
+  expect_broken([&] { q.push(1); }, [&] { q.pop(concurrency::pop); });
+  expect_broken([&] { q.push(1, concurrency::push); }, [&] { q.pop(concurrency::pop); });
   expect_broken([&] { q.local_pop(); }, [&] { q.try_pop(); });
-  expect_broken([&] { q.try_push(1); }, [&] { q.try_pop(promise::pop); });
+  expect_broken([&] { q.try_push(1); }, [&] { q.try_pop(concurrency::pop); });
   far::fast_queue<int> fast(0, 10 * far::nprocs());
   for (int i = 0; i < 4; ++i) fast.push(i);
   expect_broken([&] { fast.push(1); }, [&] { fast.try_pop(); });
   expect_broken([&] { fast.local_pop(); }, [&] { fast.try_pop(); });
   // What keeps its promises goes on.
   far::barrier();
-  q.push(1, promise::push);
+  q.push(1, concurrency::push);
   far::barrier();
-  q.pop(promise::pop);
+  q.pop(concurrency::pop);
   far::barrier();
   fast.push(1);
   far::barrier();

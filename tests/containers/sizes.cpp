@@ -1,5 +1,6 @@
 // Sizes that make no sense: each is refused by its number, on all ranks, before anything wraps.
 #include <farside/algorithms/exchange.hpp>
+#include <farside/algorithms/hash_map_buffer.hpp>
 #include <farside/containers/array.hpp>
 #include <farside/containers/bloom_filter.hpp>
 #include <farside/containers/checksum_queue.hpp>
@@ -7,7 +8,6 @@
 #include <farside/containers/darray.hpp>
 #include <farside/containers/fast_queue.hpp>
 #include <farside/containers/hash_map.hpp>
-#include <farside/containers/hash_map_buffer.hpp>
 #include <farside/containers/plain_bloom_filter.hpp>
 
 #include "harness.hpp"
@@ -76,8 +76,9 @@ FAR_TEST(of_queues) {
     if (far::rank() == 0) phased.push(1), queue.push(2);
     far::barrier();
     CHECK_EQ(far::all_reduce(phased.pop(all).size() + phased.try_pop(all).size()), 1u);
-    CHECK_EQ(far::all_reduce(queue.try_pop(all).size() + queue.pop(all, far::promise::pop).size()),
-             1u);
+    CHECK_EQ(
+        far::all_reduce(queue.try_pop(all).size() + queue.pop(all, far::concurrency::pop).size()),
+        1u);
     far::barrier();
     CHECK(phased.empty() && queue.empty());
     far::barrier();

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "board_rank.hpp"
-#include "farside/backend/select.hpp"
+#include "farside/base/backend_choice.hpp"
 
 #if defined(FARSIDE_USE_SHMEM)
 #include <shmem.h>

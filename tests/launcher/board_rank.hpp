@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "farside/detail/board.hpp"
+#include "farside/base/job_board.hpp"
 
 namespace board_rank {
 

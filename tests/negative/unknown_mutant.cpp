@@ -1,7 +1,7 @@
 // expect: no_such_mutant
 // expect: planted_but_not_listed
 // before the library
-#define FARSIDE_MUTANTS "../../../tests/mutants/mutants.hpp"  // seen from detail/mutants.hpp
+#define FARSIDE_MUTANTS "../../../tests/mutants/mutants.hpp"  // seen from base/mutants.hpp
 #ifdef CONTROL
 #define FARSIDE_MUTANT_CHOSEN none
 #else

@@ -1,5 +1,5 @@
 // Settings: what is understood, and that everything else is an error.
-#include <farside/core/environment.hpp>
+#include <farside/base/environment.hpp>
 
 #include "check.hpp"
 

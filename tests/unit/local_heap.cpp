@@ -1,5 +1,5 @@
 // The allocator of a rank's own segment against a list of intervals.
-#include <farside/detail/local_heap.hpp>
+#include <farside/core/detail/heap/local_heap.hpp>
 
 #include <cstdint>
 #include <map>

@@ -1,6 +1,6 @@
 // Who takes tickets together with others takes turns, where that pays, and rests for no longer than
 // it must.
-#include <farside/detail/ring_turns.hpp>
+#include <farside/containers/detail/ring/ticket_backoff.hpp>
 
 #include "check.hpp"
 

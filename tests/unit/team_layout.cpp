@@ -1,5 +1,5 @@
 // The tree over a team: every member is reached once, and folding it keeps the order.
-#include <farside/detail/team_block.hpp>
+#include <farside/core/detail/team_block.hpp>
 
 #include <functional>
 #include <numeric>

@@ -1,5 +1,5 @@
 // What the board lets one conclude about a job, and above all what it does not.
-#include <farside/detail/verdict.hpp>
+#include <farside/base/verdict.hpp>
 
 #include <cstring>
 #include <memory>
@@ -79,7 +79,8 @@ void left() {
   for (std::size_t r = 0; r < 3; ++r) j.enters(r, "barrier", 1);
   j.waits(0, waiting::barrier);
   j[1].left = j[2].left = leaving::far_run;
-  CHECK(far::job_board::others_have_left(j.ranks).empty());  // they have entered it: it will be over
+  CHECK(
+      far::job_board::others_have_left(j.ranks).empty());  // they have entered it: it will be over
   j.enters(0, "barrier", 7);
   CHECK(far::job_board::others_have_left(j.ranks) ==
         "rank 0 calls barrier at prog.cpp:7, the others have left far::run");

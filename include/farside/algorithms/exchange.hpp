@@ -7,7 +7,7 @@
 //   mail.finish([&](std::span<const long> some) { mine.insert(mine.end(), some.begin(),
 //   some.end()); });
 //
-// Each pair of members has a ring of its own at the receiver (detail/exchange_rings.hpp). Why not
+// Each pair of members has a ring of its own at the receiver (algorithms/detail/exchange_rings.hpp). Why not
 // one ring for all senders: gathering by target takes a buffer a target anyway, so rings a pair
 // multiply memory by a constant, and in exchange no two senders ever contend, no ticket has to be
 // waited for, values of one sender keep their order, and on shared memory they are written in
@@ -25,8 +25,8 @@
 // send and send_all are one-sided, finish is collective.
 #pragma once
 
+#include <farside/algorithms/detail/exchange_rings.hpp>
 #include <farside/core/serialization.hpp>
-#include <farside/detail/exchange_rings.hpp>
 
 #include <algorithm>
 #include <cstdint>

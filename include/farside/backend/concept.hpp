@@ -6,7 +6,7 @@
 // first null_guard bytes of a segment, so that a null far pointer leads to nobody's memory.
 #pragma once
 
-#include <farside/backend/select.hpp>
+#include <farside/base/types.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -15,8 +15,6 @@
 #include <string>
 
 namespace far::inline FARSIDE_BACKEND {
-
-using rank_t = std::uint32_t;
 
 /// How many threads of one rank may call the library.
 enum class thread_level {
@@ -48,13 +46,6 @@ struct start_options {
   rank_t thread_rank = 0;      ///< smp: which of the ranks of this process this is
   void* shared_job = nullptr;  ///< smp: what the threads of one process share
 };
-
-enum class atomic_op { add, bit_and, bit_or, bit_xor, min, max, swap };
-
-/// What an atomic works on: an integer of 32 or 64 bits.
-template <class T>
-concept atomic_word =
-    std::integral<T> && !std::same_as<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8);
 
 /// A handle of something begun. A request that was default-constructed is complete.
 template <class R>

@@ -5,11 +5,11 @@
 //   long x = table[7];
 //   table.fetch_add(8, 1);
 //
-// detail/element_access.hpp has the operations: get and put of one element and of ranges, async_
+// containers/detail/array/element_access.hpp has the operations: get and put of one element and of ranges, async_
 // forms, atomics, fill, assign, to_vector.
 #pragma once
 
-#include <farside/detail/element_access.hpp>
+#include <farside/containers/detail/array/element_access.hpp>
 
 namespace far::inline FARSIDE_BACKEND {
 

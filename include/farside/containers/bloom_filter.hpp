@@ -17,9 +17,9 @@
 // others' gets, at the latest, before what it does next other than get; see docs/memory_model.md.)
 #pragma once
 
+#include <farside/containers/detail/bloom/words.hpp>
+#include <farside/core/concurrency.hpp>
 #include <farside/core/future.hpp>
-#include <farside/core/promise.hpp>
-#include <farside/detail/bloom_words.hpp>
 
 #include <cstdint>
 #include <span>
@@ -42,9 +42,9 @@ class bloom_filter {
 
   /// True if the key is new: then no other insert of it is told so. False if it was there, or seems
   /// to be. One-sided; complete on return; anything but clear may run at the same time. 1 atomic.
-  bool insert(const K& key, promise during = promise::everything) {
+  bool insert(const K& key, concurrency with = concurrency::everything) {
     state& s = *state_;
-    check(s, promise::insert, "insert", key, during);
+    check(s, container_operation::insert, "insert", key, with);
     where at = locate(s, key);
     if (FARSIDE_MUTANT(bloom_read_then_written)) {
       auto old = get(at.word);
@@ -57,20 +57,20 @@ class bloom_filter {
 
   /// False: no insert of the key has returned yet. True: it is there, or seems to be. One-sided;
   /// anything but clear may run at the same time. 1 get.
-  bool find(const K& key, promise during = promise::everything) const {
+  bool find(const K& key, concurrency with = concurrency::everything) const {
     state& s = *state_;
-    check(s, promise::find, "find", key, during);
+    check(s, container_operation::find, "find", key, with);
     where at = locate(s, key);
     return holds(get(at.word), at.pattern);
   }
-  bool contains(const K& key, promise during = promise::everything) const {
-    return find(key, during);
+  bool contains(const K& key, concurrency with = concurrency::everything) const {
+    return find(key, with);
   }
 
   /// Begins to insert. 1 atomic, not waited for.
-  future<bool> async_insert(const K& key, promise during = promise::everything) {
+  future<bool> async_insert(const K& key, concurrency with = concurrency::everything) {
     state& s = *state_;
-    check(s, promise::insert, "async_insert", key, during);
+    check(s, container_operation::insert, "async_insert", key, with);
     where at = locate(s, key);
     return async_fetch_or(at.word, at.pattern).then([pattern = at.pattern](std::uint64_t old) {
       return !holds(old, pattern);
@@ -78,9 +78,9 @@ class bloom_filter {
   }
 
   /// Begins to look. 1 get, not waited for.
-  future<bool> async_find(const K& key, promise during = promise::everything) const {
+  future<bool> async_find(const K& key, concurrency with = concurrency::everything) const {
     state& s = *state_;
-    check(s, promise::find, "async_find", key, during);
+    check(s, container_operation::find, "async_find", key, with);
     where at = locate(s, key);
     return async_get(at.word).then(
         [pattern = at.pattern](std::uint64_t word) { return holds(word, pattern); });
@@ -89,18 +89,19 @@ class bloom_filter {
   /// Inserts all of them; which were new, in their order. n atomics in flight together, 1 wait for
   /// each 1,024; on shared memory the words are fetched ahead instead. Of a key that is there
   /// twice, one is told that it is new, either one.
-  std::vector<bool> insert(std::span<const K> keys, promise during = promise::everything) {
+  std::vector<bool> insert(std::span<const K> keys, concurrency with = concurrency::everything) {
     state& s = *state_;
-    if (!keys.empty()) check(s, promise::insert, "insert", keys[0], during);
+    if (!keys.empty()) check(s, container_operation::insert, "insert", keys[0], with);
     return bulk<false>(
         s, keys, [](where at) { return fetch_or(at.word, at.pattern); },
         [](where at) { return async_fetch_or(at.word, at.pattern); });
   }
 
   /// Looks for all of them. n gets in flight together, 1 wait for each 1,024.
-  std::vector<bool> find(std::span<const K> keys, promise during = promise::everything) const {
+  std::vector<bool> find(std::span<const K> keys,
+                         concurrency with = concurrency::everything) const {
     state& s = *state_;
-    if (!keys.empty()) check(s, promise::find, "find", keys[0], during);
+    if (!keys.empty()) check(s, container_operation::find, "find", keys[0], with);
     return bulk<true>(
         s, keys, [](where at) { return get(at.word); },
         [](where at) { return async_get(at.word); });
@@ -138,8 +139,9 @@ class bloom_filter {
     return (word & pattern) == pattern;
   }
 
-  static void check(state& s, promise kind, const char* name, const K& key, promise during) {
-    s.promises.check(kind, name, during, [&] { return detail::describe(key); });
+  static void check(state& s, container_operation kind, const char* name, const K& key,
+                    concurrency with) {
+    s.overlaps.check(kind, name, with, [&] { return detail::describe(key); });
   }
 
   where locate(const state& s, const K& key) const {

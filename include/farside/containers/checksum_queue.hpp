@@ -7,8 +7,8 @@
 // plain stamp instead, and is faster.
 #pragma once
 
-#include <farside/detail/ring_mixed.hpp>
-#include <farside/detail/ring_slots.hpp>
+#include <farside/containers/detail/ring/concurrent_queue.hpp>
+#include <farside/containers/detail/ring/sealed_slots.hpp>
 
 namespace far::inline FARSIDE_BACKEND {
 

@@ -6,16 +6,16 @@
 //   if (auto y = work.try_pop()) ...              // does not wait
 //
 // Its slots verify themselves: a push takes a ticket and writes its slot, and that is all; nobody
-// waits for another's turn (docs/protocols/queues.md, detail/ring_slots.hpp). The protocol of the
+// waits for another's turn (docs/protocols/queues.md, containers/detail/ring/sealed_slots.hpp). The protocol of the
 // thesis, which moves a shared ready pointer by a compare-and-swap in turn, can be had for
 // comparison:
 //
 //   far::circular_queue<int, far::queue_protocol::two_atomics> slow(0, 1024);
 #pragma once
 
-#include <farside/detail/ring_mixed.hpp>
-#include <farside/detail/ring_ready.hpp>
-#include <farside/detail/ring_slots.hpp>
+#include <farside/containers/detail/ring/concurrent_queue.hpp>
+#include <farside/containers/detail/ring/ordered_slots.hpp>
+#include <farside/containers/detail/ring/sealed_slots.hpp>
 
 #include <type_traits>
 

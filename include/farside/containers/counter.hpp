@@ -10,10 +10,10 @@
 // Taking tickets and looking are one-sided.
 #pragma once
 
+#include <farside/base/mutants.hpp>
 #include <farside/core/atomics.hpp>
+#include <farside/core/detail/container.hpp>
 #include <farside/core/rma.hpp>
-#include <farside/detail/container.hpp>
-#include <farside/detail/mutants.hpp>
 
 #include <cstdint>
 #include <string>

@@ -6,11 +6,11 @@
 //   std::vector<double> some(5000);
 //   grid.get(123'456, std::span(some));              // from however many ranks, 1 wait
 //
-// detail/element_access.hpp has the operations: get and put of one element and of ranges, async_
+// containers/detail/array/element_access.hpp has the operations: get and put of one element and of ranges, async_
 // forms, atomics, local elements, fill, assign, to_vector.
 #pragma once
 
-#include <farside/detail/element_access.hpp>
+#include <farside/containers/detail/array/element_access.hpp>
 
 namespace far::inline FARSIDE_BACKEND {
 

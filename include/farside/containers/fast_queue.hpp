@@ -14,12 +14,12 @@
 // Invariant of a phase of pushes: head does not move, so the end, head + capacity, does not either.
 // Each ticket below the end is written by who has taken it; who takes one beyond it sets tail back
 // to the end by a fetch_min. The end is never undercut, so no ticket is given out twice
-// (detail/ring.hpp). The same holds for pops, with head for tail and tail for the end.
+// (containers/detail/ring/tickets.hpp). The same holds for pops, with head for tail and tail for the end.
 //
 // Pushes and pops are one-sided: the host takes no part.
 #pragma once
 
-#include <farside/detail/ring_queue.hpp>
+#include <farside/containers/detail/ring/queue_base.hpp>
 
 namespace far::inline FARSIDE_BACKEND {
 namespace detail {
@@ -85,15 +85,15 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   /// may pop. A + W, 1 wait, and 1 A more once it nears what was its end when this rank last
   /// looked.
   void push(const T& value) {
-    state& s = open(promise::push, "push");
+    state& s = open(container_operation::push, "push");
     if (!push_one(s, value)) this->raise_full(s, 1, 0);
   }
   /// All of them, next to each other; what fits if it throws. A + W, 2 W where they wrap, 1 wait.
   void push(std::span<const T> values) {
-    state& s = open(promise::push, "push");
+    state& s = open(container_operation::push, "push");
     this->require_bulk(s, "push", values.size());
     if (values.empty()) return;
-    if (s.asks(promise::push)) {
+    if (s.asks(container_operation::push)) {
       auto pushed = ask_push(s, values, detail::ring_asks::phased);
       if (pushed == values.size()) return;
       if (pushed) this->raise_full(s, values.size(), *pushed);
@@ -108,15 +108,15 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
 
   /// False, and nothing has changed, if it is full.
   bool try_push(const T& value) {
-    state& s = open(promise::push, "try_push");
+    state& s = open(container_operation::push, "try_push");
     return push_one(s, value);
   }
   /// All or nothing. A + W, the A again when others take those tickets.
   bool try_push(std::span<const T> values) {
-    state& s = open(promise::push, "try_push");
+    state& s = open(container_operation::push, "try_push");
     this->require_bulk(s, "try_push", values.size());
     if (values.empty()) return true;
-    if (s.asks(promise::push))
+    if (s.asks(container_operation::push))
       if (auto pushed = ask_push(s, values, detail::ring_asks::any_mix)) return *pushed != 0;
     detail::packed_forms<T> forms(values);
     auto first = s.line.try_claim_push(values.size());
@@ -131,8 +131,8 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   /// when the element has its place and the network has taken it. It fails if the queue is full.
   /// Pushes under way have no order among each other. A + W.
   future<void> async_push(const T& value) {
-    state& s = open(promise::push, "async_push");
-    if (s.asks(promise::push))
+    state& s = open(container_operation::push, "async_push");
+    if (s.asks(container_operation::push))
       return ask_push_later(s, value, detail::ring_asks::phased,
                             [&s, value](std::optional<std::uint64_t> pushed) {
                               if (!pushed) return async_push_alone(s, value);
@@ -151,10 +151,10 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   }
   /// `n` of them, next to each other, or those that there are. A + R, 2 R where they wrap, 2 waits.
   std::vector<T> pop(std::uint64_t n) {
-    state& s = open(promise::pop, "pop");
+    state& s = open(container_operation::pop, "pop");
     n = std::min(n, s.line.shape().capacity);  // there are no more, and tickets must not wrap
     if (n == 0) return {};
-    if (s.asks(promise::pop))
+    if (s.asks(container_operation::pop))
       if (auto popped = ask_pop(s, detail::ring_asks::phased, false, n)) return *std::move(popped);
     detail::ring_grant got = s.line.phased_pop(n);
     return this->unpacked(got.count, true, [&](std::byte* forms) {
@@ -166,8 +166,8 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
 
   /// Nothing if it is empty.
   std::optional<T> try_pop() {
-    state& s = open(promise::pop, "pop");
-    if (s.asks(promise::pop))
+    state& s = open(container_operation::pop, "pop");
+    if (s.asks(container_operation::pop))
       if (auto popped = ask_pop(s, detail::ring_asks::phased, false, 1)) {
         if (popped->empty()) return std::nullopt;
         return std::move(popped->front());
@@ -185,7 +185,8 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
     if (!s.is_host())
       detail::raise("local_pop of fast_queue '", s.label, "' on rank ", s.where->link.rank(),
                     ", but it lies on rank ", s.line.host(), ": only its host can pop so.");
-    s.promises.check(promise::pop, "local_pop", promise::local, [] { return std::string(); });
+    s.overlaps.check(container_operation::pop, "local_pop", concurrency::owner_only,
+                     [] { return std::string(); });
     if (!s.local_head_known) {
       s.local_head = s.line.look(detail::ring_word::head);
       s.local_tail = s.line.look(detail::ring_word::tail);
@@ -202,13 +203,13 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   friend detail::handle_access;
   explicit fast_queue(detail::container_handle<state> of) : base(std::move(of)) {}
 
-  state& open(promise kind, const char* name) {
+  state& open(container_operation kind, const char* name) {
     state& s = *this->state_;
-    s.promises.check(kind, name, kind, [] { return std::string(); });
+    s.overlaps.check(kind, name, kind, [] { return std::string(); });
     return s;
   }
   [[gnu::always_inline]] bool push_one(state& s, const T& value) {
-    if (s.asks(promise::push))
+    if (s.asks(container_operation::push))
       if (auto pushed = ask_push(s, std::span<const T>(&value, 1), detail::ring_asks::phased))
         return *pushed != 0;
     form packed = form::pack(value);

@@ -13,13 +13,13 @@
 // docs/costs.md; docs/protocols/hash_map.md says how it works and why it is right.
 #pragma once
 
+#include <farside/containers/detail/map/bulk.hpp>
+#include <farside/containers/detail/map/engine.hpp>
+#include <farside/containers/detail/map/iteration.hpp>
+#include <farside/containers/detail/map/snapshot_file.hpp>
+#include <farside/core/concurrency.hpp>
 #include <farside/core/future.hpp>
-#include <farside/core/promise.hpp>
-#include <farside/detail/hashing.hpp>
-#include <farside/detail/map/bulk.hpp>
-#include <farside/detail/map/engine.hpp>
-#include <farside/detail/map/file.hpp>
-#include <farside/detail/map/iteration.hpp>
+#include <farside/core/hash.hpp>
 
 #include <functional>
 #include <optional>
@@ -36,7 +36,7 @@ constexpr void require_combines() {
   static_assert(std::is_invocable_r_v<V, Op&, const V&, const V&>,
                 "accumulate cannot combine values by this: op(value that is there, value that is "
                 "given) must be possible and give a value. The operator stands before the promise: "
-                "accumulate(key, value, std::plus<>(), far::promise::modify).");
+                "accumulate(key, value, std::plus<>(), far::concurrency::modify).");
 }
 }  // namespace detail
 
@@ -84,26 +84,28 @@ class hash_map {
   /// Adds an entry if the key has none; the old value stays if it has. Returns whether it was
   /// added. A + W and 2 waits if the key's home bucket is free, else one more A and R. One-sided;
   /// complete on return, here and there.
-  FARSIDE_HOT bool insert(const K& key, const V& value, promise with = promise::everything) {
-    check(promise::insert, "insert", key, with);
+  FARSIDE_HOT bool insert(const K& key, const V& value,
+                          concurrency with = concurrency::everything) {
+    check(container_operation::insert, "insert", key, with);
     return update(key, detail::map::keep<V>{value}, with).created;
   }
 
   /// Adds an entry, or replaces its value. Returns whether it was added. R + A + W, 3 waits; R + A
   /// and 2 waits if V is an integer and the key is there.
-  bool insert_or_assign(const K& key, const V& value, promise with = promise::everything) {
-    check(promise::modify, "insert_or_assign", key, with);
+  bool insert_or_assign(const K& key, const V& value, concurrency with = concurrency::everything) {
+    check(container_operation::modify, "insert_or_assign", key, with);
     return update(key, detail::map::replace<V>{value}, with).created;
   }
 
   /// The value of a key, if it has one. R, 1 wait, whatever runs at the same time; one R more for
   /// keys or values of variable length.
-  FARSIDE_HOT std::optional<V> find(const K& key, promise with = promise::everything) const {
-    check(promise::find, "find", key, with);
+  FARSIDE_HOT std::optional<V> find(const K& key,
+                                    concurrency with = concurrency::everything) const {
+    check(container_operation::find, "find", key, with);
     if constexpr (engine::has_quick_ways) {
       if (const auto& tables = *quick_; tables.capacity != 0) [[likely]] {
         bool clear;
-        auto found = includes(promise::find | promise::local, with)
+        auto found = includes(concurrency::find | concurrency::owner_only, with)
                          ? engine::template find_quickly<true>(tables, key, clear)
                          : engine::template find_quickly<false>(tables, key, clear);
         if (clear) [[likely]]
@@ -111,18 +113,19 @@ class hash_map {
       }
     }
     if constexpr (engine::has_quick_gets) {
-      if (const auto& tables = *quick_; tables.by_gets != 0 && !includes(with, promise::local))
+      if (const auto& tables = *quick_;
+          tables.by_gets != 0 && !includes(with, concurrency::owner_only))
         return state_.unchecked()->find_by_one_get(tables, key, with);
     }
     return find_otherwise(key, with);
   }
-  FARSIDE_HOT bool contains(const K& key, promise with = promise::everything) const {
+  FARSIDE_HOT bool contains(const K& key, concurrency with = concurrency::everything) const {
     return find(key, with).has_value();
   }
 
   /// Removes a key. Returns whether it was there. R + A, 2 waits.
-  bool erase(const K& key, promise with = promise::everything) {
-    engine& e = enter(promise::erase, "erase", key, with);
+  bool erase(const K& key, concurrency with = concurrency::everything) {
+    engine& e = enter(container_operation::erase, "erase", key, with);
     return e.erase(key, e.place_of(key), with);
   }
 
@@ -132,13 +135,13 @@ class hash_map {
   /// communicate, and may be called more than once.
   template <class Op = std::plus<>>
   FARSIDE_HOT std::optional<V> accumulate(const K& key, const V& value, Op op = {},
-                                          promise with = promise::everything) {
+                                          concurrency with = concurrency::everything) {
     detail::require_combines<Op, V>();
-    check(promise::modify, "accumulate", key, with);
+    check(container_operation::modify, "accumulate", key, with);
     return update(key, detail::map::combine<V, Op>{value, op}, with).old;
   }
   /// The same by +, with a promise.
-  FARSIDE_HOT std::optional<V> accumulate(const K& key, const V& value, promise with) {
+  FARSIDE_HOT std::optional<V> accumulate(const K& key, const V& value, concurrency with) {
     return accumulate(key, value, std::plus<>(), with);
   }
 
@@ -148,10 +151,11 @@ class hash_map {
   /// names outside of itself is the owner's.
   template <class F>
     requires std::invocable<F&, V&>
-  V modify(const K& key, F change, promise with = promise::everything) {
-    engine& e = enter(promise::modify, "modify", key, with);
+  V modify(const K& key, F change, concurrency with = concurrency::everything) {
+    engine& e = enter(container_operation::modify, "modify", key, with);
     if constexpr (detail::travels<F>)
-      if (detail::map::place p = e.place_of(key); e.asks(promise::modify, p.member, with))
+      if (detail::map::place p = e.place_of(key);
+          e.asks(container_operation::modify, p.member, with))
         if (auto done = e.ask(p.member, detail::map::modify_there<F>{change}, key, with))
           return *std::move(done->value);
     std::optional<V> made;
@@ -191,20 +195,22 @@ class hash_map {
   /// Like the operations above; the first round trip is in flight on return, and the operation is
   /// complete when its future is ready. The map must live until then. By engine::rpc they are sent
   /// with others to the same rank, at the latest when this one next waits or makes progress.
-  future<std::optional<V>> async_find(const K& key, promise with = promise::everything) const;
-  future<bool> async_insert(const K& key, const V& value, promise with = promise::everything);
+  future<std::optional<V>> async_find(const K& key,
+                                      concurrency with = concurrency::everything) const;
+  future<bool> async_insert(const K& key, const V& value,
+                            concurrency with = concurrency::everything);
   future<bool> async_insert_or_assign(const K& key, const V& value,
-                                      promise with = promise::everything);
-  future<bool> async_erase(const K& key, promise with = promise::everything);
+                                      concurrency with = concurrency::everything);
+  future<bool> async_erase(const K& key, concurrency with = concurrency::everything);
   template <class Op = std::plus<>>
   future<std::optional<V>> async_accumulate(const K& key, const V& value, Op op = {},
-                                            promise with = promise::everything);
-  future<std::optional<V>> async_accumulate(const K& key, const V& value, promise with) {
+                                            concurrency with = concurrency::everything);
+  future<std::optional<V>> async_accumulate(const K& key, const V& value, concurrency with) {
     return async_accumulate(key, value, std::plus<>(), with);
   }
   template <class F>
     requires std::invocable<F&, V&>
-  future<V> async_modify(const K& key, F change, promise with = promise::everything);
+  future<V> async_modify(const K& key, F change, concurrency with = concurrency::everything);
 
   // --- many keys
   // -----------------------------------------------------------------------------------
@@ -213,21 +219,23 @@ class hash_map {
   /// keys. Each takes effect at a moment of its own; changes of one key in the order in which they
   /// are given, finds in any.
   std::vector<std::optional<V>> find(std::span<const K> keys,
-                                     promise with = promise::everything) const;
+                                     concurrency with = concurrency::everything) const;
   /// The same into `results`, which become as many as the keys: a loop needs one vector.
   void find(std::span<const K> keys, std::vector<std::optional<V>>& results,
-            promise with = promise::everything) const;
-  std::vector<bool> contains(std::span<const K> keys, promise with = promise::everything) const;
+            concurrency with = concurrency::everything) const;
+  std::vector<bool> contains(std::span<const K> keys,
+                             concurrency with = concurrency::everything) const;
   /// Returns how many were new.
-  std::size_t insert(std::span<const value_type> entries, promise with = promise::everything);
+  std::size_t insert(std::span<const value_type> entries,
+                     concurrency with = concurrency::everything);
   std::size_t insert_or_assign(std::span<const value_type> entries,
-                               promise with = promise::everything);
+                               concurrency with = concurrency::everything);
   /// Returns how many were there.
-  std::size_t erase(std::span<const K> keys, promise with = promise::everything);
+  std::size_t erase(std::span<const K> keys, concurrency with = concurrency::everything);
   template <class Op = std::plus<>>
   void accumulate(std::span<const value_type> entries, Op op = {},
-                  promise with = promise::everything);
-  void accumulate(std::span<const value_type> entries, promise with) {
+                  concurrency with = concurrency::everything);
+  void accumulate(std::span<const value_type> entries, concurrency with) {
     accumulate(entries, std::plus<>(), with);
   }
 
@@ -271,9 +279,9 @@ class hash_map {
   rank_t owner(const K& key) const {
     return state_->members.world_rank(state_->place_of(key).member);
   }
-  /// How operations of a kind (promise::find, insert, modify or erase) reach the owners of keys.
+  /// How operations of a kind (concurrency::find, insert, modify or erase) reach the owners of keys.
   /// Local.
-  far::engine engine_of(promise kind) const { return state_->choice.of(kind); }
+  far::engine engine_of(container_operation kind) const { return state_->choice.of(kind); }
   /// What this rank has sent to owners. Local.
   far::engine_use engine_use() const { return state_->choice.use(); }
   const std::string& name() const { return state_->label; }
@@ -292,39 +300,44 @@ class hash_map {
     detail::require_possible(what, entries, 2 * sizeof(typename engine::entry), members);
   }
 
-  FARSIDE_HOT engine& enter(promise kind, const char* name, const K& key, promise with) const {
+  FARSIDE_HOT engine& enter(container_operation kind, const char* name, const K& key,
+                            concurrency with) const {
     engine& e = *state_;
     if constexpr (FARSIDE_CHECKED) {
       detail::silence::check();
       // Whatever else is promised with it, `local` says that nobody else is there.
-      e.promises.check(kind, name, includes(with, promise::local) ? promise::local : with,
+      e.overlaps.check(kind, name,
+                       includes(with, concurrency::owner_only) ? concurrency::owner_only : with,
                        [&] { return detail::describe(key); });
-      if (includes(with, promise::local) && e.place_of(key).member != e.members.rank())
-        detail::raise(e.kind_name, " '", e.label, "': ", name, "(", detail::describe(key),
-                      ") was promised to be local, but rank ", owner(key),
-                      " holds that key. Leave promise::local out, or ask owner(key) first.");
+      if (includes(with, concurrency::owner_only) && e.place_of(key).member != e.members.rank())
+        detail::raise(
+            e.kind_name, " '", e.label, "': ", name, "(", detail::describe(key),
+            ") was promised to be local, but rank ", owner(key),
+            " holds that key. Leave concurrency::owner_only out, or ask owner(key) first.");
     }
     return e;
   }
-  engine& enter_many(promise kind, const char* name, std::span<const K> keys, promise with) const {
+  engine& enter_many(container_operation kind, const char* name, std::span<const K> keys,
+                     concurrency with) const {
     for (std::size_t i = 0; FARSIDE_CHECKED && i < keys.size(); ++i)
       enter(kind, name, keys[i], with);
     return *state_;
   }
-  engine& enter_many(promise kind, const char* name, std::span<const value_type> entries,
-                     promise with) const {
+  engine& enter_many(container_operation kind, const char* name,
+                     std::span<const value_type> entries, concurrency with) const {
     for (std::size_t i = 0; FARSIDE_CHECKED && i < entries.size(); ++i)
       enter(kind, name, entries[i].first, with);
     return *state_;
   }
 
   /// What enter() does in checked builds, before a quick way.
-  FARSIDE_HOT void check(promise kind, const char* name, const K& key, promise with) const {
+  FARSIDE_HOT void check(container_operation kind, const char* name, const K& key,
+                         concurrency with) const {
     if constexpr (FARSIDE_CHECKED) enter(kind, name, key, with);
   }
 
   template <class Update>
-  FARSIDE_HOT auto update(const K& key, const Update& by, promise with) {
+  FARSIDE_HOT auto update(const K& key, const Update& by, concurrency with) {
     if constexpr (engine::has_quick_ways) {
       typename engine::outcome done;
       const auto& tables = *quick_;
@@ -335,14 +348,15 @@ class hash_map {
       };
       // One of the two ways: a promise that only a running program knows is not worth both, nor one
       // that is behind a call. (Not const: a compiler would see to it too early, and know nothing.)
-      bool owned = __builtin_constant_p(with) && includes(with, promise::local);
+      bool owned = __builtin_constant_p(with) && includes(with, concurrency::owner_only);
       if (tables.changeable != 0) [[likely]]
         if (owned ? quickly.template operator()<true>() : quickly.template operator()<false>())
             [[likely]]
           return done;
     }
     if constexpr (engine::has_quick_gets) {
-      if (const auto& tables = *quick_; tables.by_gets != 0 && !includes(with, promise::local)) {
+      if (const auto& tables = *quick_;
+          tables.by_gets != 0 && !includes(with, concurrency::owner_only)) {
         engine& e = *state_.unchecked();
         if constexpr (engine::template changes_by_one_get<Update>)
           return e.template update_by_one_get<Update>(tables, key, by, with);
@@ -356,22 +370,22 @@ class hash_map {
   }
   /// All that quick ways are not for. Apart from them, so that nothing has to be kept for it.
   [[gnu::noinline]] std::optional<V> find_otherwise(detail::map::handed<K> key,
-                                                    promise with) const {
+                                                    concurrency with) const {
     engine& e = *state_;
     return e.find(key, e.place_of(key), with);
   }
   template <class Update>
   [[gnu::noinline]] auto update_otherwise(detail::map::handed<K> key,
-                                          detail::map::handed<Update> by, promise with) {
+                                          detail::map::handed<Update> by, concurrency with) {
     engine& e = *state_;
     return e.update(key, e.place_of(key), by, with);
   }
 
   template <class What, class Item, class Result, class Finish>
-  auto begin(promise kind, const What& what, const Item& item, promise with, Result result,
-             Finish finish) const;
+  auto begin(container_operation kind, const What& what, const Item& item, concurrency with,
+             Result result, Finish finish) const;
   template <class Finish>
-  auto with_window_in_flight(const K& key, promise with, Finish finish) const;
+  auto with_window_in_flight(const K& key, concurrency with, Finish finish) const;
 
   detail::container_handle<engine> state_;
   detail::map::quick_handle quick_;
@@ -379,5 +393,5 @@ class hash_map {
 
 }  // namespace far::inline FARSIDE_BACKEND
 
-#include <farside/detail/map/hash_map_parts.hpp>
-#include <farside/detail/map/saving.hpp>
+#include <farside/containers/detail/map/hash_map_impl.hpp>
+#include <farside/containers/detail/map/snapshot.hpp>

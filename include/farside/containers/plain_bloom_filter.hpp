@@ -20,9 +20,9 @@
 // Inserts and finds are one-sided.
 #pragma once
 
+#include <farside/containers/detail/bloom/words.hpp>
+#include <farside/core/concurrency.hpp>
 #include <farside/core/future.hpp>
-#include <farside/core/promise.hpp>
-#include <farside/detail/bloom_words.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -45,22 +45,22 @@ class plain_bloom_filter {
 
   /// True if it set a bit (see above). One-sided; complete on return; anything but clear may run at
   /// the same time. k atomics in flight together, 1 wait (on shared memory one after another).
-  bool insert(const K& key, promise during = promise::everything) {
-    return async_insert(key, during).get();
+  bool insert(const K& key, concurrency with = concurrency::everything) {
+    return async_insert(key, with).get();
   }
 
   /// Are all bits of the key set? One-sided. k gets in flight together, 1 wait.
-  bool find(const K& key, promise during = promise::everything) const {
-    return async_find(key, during).get();
+  bool find(const K& key, concurrency with = concurrency::everything) const {
+    return async_find(key, with).get();
   }
-  bool contains(const K& key, promise during = promise::everything) const {
-    return find(key, during);
+  bool contains(const K& key, concurrency with = concurrency::everything) const {
+    return find(key, with);
   }
 
   /// Begins to insert. k atomics, not waited for.
-  future<bool> async_insert(const K& key, promise during = promise::everything) {
+  future<bool> async_insert(const K& key, concurrency with = concurrency::everything) {
     state& s = *state_;
-    check(s, promise::insert, "insert", key, during);
+    check(s, container_operation::insert, "insert", key, with);
     return gather(
                s, key, [](where at) { return fetch_or(at.word, at.bit); },
                [](where at) { return async_fetch_or(at.word, at.bit); })
@@ -68,22 +68,23 @@ class plain_bloom_filter {
   }
 
   /// Begins to look. k gets, not waited for.
-  future<bool> async_find(const K& key, promise during = promise::everything) const {
+  future<bool> async_find(const K& key, concurrency with = concurrency::everything) const {
     state& s = *state_;
-    check(s, promise::find, "find", key, during);
+    check(s, container_operation::find, "find", key, with);
     return gather(
         s, key, [](where at) { return get(at.word); }, [](where at) { return async_get(at.word); });
   }
 
   /// Inserts all of them; which set a bit, in their order. A key that is there twice counts as
   /// inserted twice at the same time. k n atomics in flight, 1 wait for each 1,024.
-  std::vector<bool> insert(std::span<const K> keys, promise during = promise::everything) {
-    return bulk(keys, [&](const K& key) { return async_insert(key, during); });
+  std::vector<bool> insert(std::span<const K> keys, concurrency with = concurrency::everything) {
+    return bulk(keys, [&](const K& key) { return async_insert(key, with); });
   }
 
   /// Looks for all of them. k n gets in flight, 1 wait for each 1,024.
-  std::vector<bool> find(std::span<const K> keys, promise during = promise::everything) const {
-    return bulk(keys, [&](const K& key) { return async_find(key, during); });
+  std::vector<bool> find(std::span<const K> keys,
+                         concurrency with = concurrency::everything) const {
+    return bulk(keys, [&](const K& key) { return async_find(key, with); });
   }
 
   /// Collective: empties the filter. 2 barriers.
@@ -111,8 +112,9 @@ class plain_bloom_filter {
     std::uint64_t bit;
   };
 
-  static void check(state& s, promise kind, const char* name, const K& key, promise during) {
-    s.promises.check(kind, name, during, [&] { return detail::describe(key); });
+  static void check(state& s, container_operation kind, const char* name, const K& key,
+                    concurrency with) {
+    s.overlaps.check(kind, name, with, [&] { return detail::describe(key); });
   }
 
   /// One operation for each bit of the key: a future of whether all bits had been set. `now` does

@@ -24,10 +24,10 @@
 // All are one-sided: the target takes no part.
 #pragma once
 
+#include <farside/backend/shared/add_in_place.hpp>
+#include <farside/base/mutants.hpp>
 #include <farside/core/context.hpp>
 #include <farside/core/future.hpp>
-#include <farside/detail/add_in_place.hpp>
-#include <farside/detail/mutants.hpp>
 
 #include <algorithm>
 #include <memory>

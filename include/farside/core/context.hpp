@@ -3,18 +3,18 @@
 #pragma once
 
 #include <farside/backend/backend.hpp>
-#include <farside/core/environment.hpp>
-#include <farside/core/error.hpp>
+#include <farside/base/environment.hpp>
+#include <farside/base/error.hpp>
+#include <farside/base/job_board.hpp>
+#include <farside/base/mutants.hpp>
+#include <farside/core/detail/heap/local_heap.hpp>
+#include <farside/core/detail/heap/remote_heap.hpp>
+#include <farside/core/detail/leaks.hpp>
+#include <farside/core/detail/object_registry.hpp>
+#include <farside/core/detail/rank_values.hpp>
+#include <farside/core/detail/team_block.hpp>
 #include <farside/core/ptr.hpp>
 #include <farside/core/statistics.hpp>
-#include <farside/detail/board.hpp>
-#include <farside/detail/leaks.hpp>
-#include <farside/detail/local_heap.hpp>
-#include <farside/detail/mutants.hpp>
-#include <farside/detail/object_registry.hpp>
-#include <farside/detail/rank_values.hpp>
-#include <farside/detail/remote_heap.hpp>
-#include <farside/detail/team_block.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -55,7 +55,7 @@ class optional_mutex {
 struct container_state;
 struct context;
 
-/// What serves the messages of a rank (detail/messages/post_office.hpp).
+/// What serves the messages of a rank (core/detail/messages/messenger.hpp).
 struct message_service {
   virtual ~message_service() = default;
   /// Does what can be done now, and waits for no rank; whether that was anything.
@@ -89,7 +89,7 @@ struct context {
   remote_heap far_heap;
   std::shared_ptr<team_members> world;
   std::vector<std::shared_ptr<pending>> in_flight;
-  std::vector<container_state*> containers;  ///< those that live; detail/container.hpp
+  std::vector<container_state*> containers;  ///< those that live; core/detail/container.hpp
   object_registry objects;                   ///< how messages find them
   std::uint32_t teams = 0;                   ///< made here so far, besides the world
   rank_values values;                        ///< of far::rank_local
@@ -103,7 +103,7 @@ struct context {
   bool bereaved = false;                       ///< see mourns()
   std::atomic<unsigned> undisturbed_depth{0};  ///< see undisturbed
 
-  // The collective that this rank is in (detail/calls.hpp).
+  // The collective that this rank is in (core/detail/calls.hpp).
   // Guarded by `mutex`, as are the slot's copies of them.
   const char* call_name = nullptr;
   const char* call_file = "";
@@ -475,7 +475,7 @@ template <class Work>
 
 /// Where the head of the list of blocks that other ranks have freed lies in each segment.
 inline constexpr std::size_t freed_list = null_guard + 64;
-/// Where the words of messages lie (detail/messages/wire.hpp): 128 bytes, and 16 for each rank.
+/// Where the words of messages lie (core/detail/messages/wire.hpp): 128 bytes, and 16 for each rank.
 inline constexpr std::size_t message_words = null_guard + 256;
 /// Where the world team's block begins; before it the library keeps words of its own.
 inline constexpr std::size_t world_block(rank_t nprocs) {

@@ -11,8 +11,8 @@
 // its own rank.
 #pragma once
 
+#include <farside/core/detail/container.hpp>
 #include <farside/core/rpc.hpp>
-#include <farside/detail/container.hpp>
 
 #include <string>
 #include <utility>

@@ -3,7 +3,7 @@
 //   far::hash_map<int, int> map(1000);                                     // by gets, puts,
 //   atomics far::hash_map<int, int> asked(1000, {.engine = far::engine::rpc});     // by messages
 //   to owners far::hash_map<int, int> best(1000, {.engine = far::engine::automatic});
-//   best.engine_of(far::promise::find);                                    // what was chosen
+//   best.engine_of(far::container_operation::find);                                    // what was chosen
 //
 // FARSIDE_ENGINE=rma, rpc or automatic decides for all containers of a program instead.
 //
@@ -11,11 +11,11 @@
 // of the one-sided operation on its own memory, so that operations of both kinds may meet in one
 // container. What a handler cannot do without waiting (growth, a bucket that is being moved or
 // written, an element whose push is under way) the caller then does one-sided. Operations on what
-// lies with the caller itself, those under promise::local, and those made inside handlers of
+// lies with the caller itself, those under concurrency::owner_only, and those made inside handlers of
 // messages, are never sent.
 #pragma once
 
-#include <farside/backend/select.hpp>
+#include <farside/base/backend_choice.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -13,8 +13,8 @@
 // its own.
 #pragma once
 
+#include <farside/base/mutants.hpp>
 #include <farside/core/context.hpp>
-#include <farside/detail/mutants.hpp>
 
 #include <atomic>
 #include <coroutine>

@@ -1,9 +1,9 @@
 // Segment memory: a rank's own (alloc), any rank's (alloc_on), and giving either back.
 #pragma once
 
+#include <farside/base/mutants.hpp>
 #include <farside/core/context.hpp>
 #include <farside/core/rma.hpp>
-#include <farside/detail/mutants.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -181,7 +181,7 @@ ptr<T> make(Args&&... args) {
 /// Memory for `n` objects in the segment of any rank, uninitialised. One-sided: the owner's CPU
 /// takes no part. 4 atomics, or 3 and a get; for 64 KiB and more sometimes 5. Many more when the
 /// segment is nearly full and free blocks must be cut or joined, and then ranks wait for each other
-/// (detail/remote_heap.hpp). Throws far::allocation_error if there is no room.
+/// (core/detail/heap/remote_heap.hpp). Throws far::allocation_error if there is no room.
 template <class T>
 ptr<T> alloc_on(rank_t rank, std::size_t n = 1) {
   detail::require_transferable<T>();

@@ -46,12 +46,12 @@
 // between those of its successor. Own words are not counted: they cost nobody else anything.
 #pragma once
 
+#include <farside/base/mutants.hpp>
 #include <farside/core/atomics.hpp>
 #include <farside/core/collectives.hpp>
+#include <farside/core/detail/container.hpp>
 #include <farside/core/memory.hpp>
 #include <farside/core/rma.hpp>
-#include <farside/detail/container.hpp>
-#include <farside/detail/mutants.hpp>
 
 #include <algorithm>
 #include <atomic>

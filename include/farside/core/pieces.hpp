@@ -12,7 +12,7 @@
 #pragma once
 
 #include <farside/core/accumulate.hpp>
-#include <farside/detail/many_pieces.hpp>
+#include <farside/core/detail/many_pieces.hpp>
 
 #include <memory>
 #include <span>

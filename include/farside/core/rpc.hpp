@@ -44,7 +44,7 @@
 // segment has no room for the 64 KiB, the send throws far::allocation_error, and nothing was sent.
 #pragma once
 
-#include <farside/detail/messages/call.hpp>
+#include <farside/core/detail/messages/call.hpp>
 
 #include <memory>
 #include <source_location>

@@ -1,13 +1,13 @@
 // far::runtime: the library is in use while it lives.
 #pragma once
 
+#include <farside/base/environment.hpp>
+#include <farside/base/verdict.hpp>
 #include <farside/core/collectives.hpp>
-#include <farside/core/environment.hpp>
+#include <farside/core/detail/crash_report.hpp>
+#include <farside/core/detail/report.hpp>
+#include <farside/core/detail/standard_streams.hpp>
 #include <farside/core/memory.hpp>
-#include <farside/detail/last_words.hpp>
-#include <farside/detail/report.hpp>
-#include <farside/detail/standard_streams.hpp>
-#include <farside/detail/verdict.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -20,7 +20,7 @@
 // All of it is local: no communication.
 #pragma once
 
-#include <farside/core/error.hpp>
+#include <farside/base/error.hpp>
 
 #include <array>
 #include <cstddef>

@@ -20,8 +20,8 @@
 #pragma once
 
 #include <farside/core/accumulate.hpp>
+#include <farside/core/detail/many_pieces.hpp>
 #include <farside/core/strides.hpp>
-#include <farside/detail/many_pieces.hpp>
 
 #include <memory>
 #include <utility>

@@ -1,8 +1,8 @@
 // far::strided: the shape of a block of elements in memory, for core/strided.hpp.
 #pragma once
 
-#include <farside/core/error.hpp>
-#include <farside/detail/mutants.hpp>
+#include <farside/base/error.hpp>
+#include <farside/base/mutants.hpp>
 
 #include <array>
 #include <concepts>

@@ -1,11 +1,11 @@
 // far::team: some of the ranks, in an order. Collectives work over a team; far::world() has all.
 #pragma once
 
+#include <farside/base/mutants.hpp>
+#include <farside/core/detail/calls.hpp>
+#include <farside/core/detail/container_state.hpp>
+#include <farside/core/detail/tree_collectives.hpp>
 #include <farside/core/memory.hpp>
-#include <farside/detail/calls.hpp>
-#include <farside/detail/container_state.hpp>
-#include <farside/detail/mutants.hpp>
-#include <farside/detail/waves.hpp>
 
 #include <algorithm>
 #include <exception>

@@ -4,7 +4,7 @@
 
 #include "kmer.hpp"
 
-#include <farside/detail/hashing.hpp>
+#include <farside/core/hash.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <farside/backend/any/port.hpp>
-#include <farside/backend/started_alone.hpp>
-#include <farside/core/environment.hpp>
-#include <farside/detail/board.hpp>
-#include <farside/detail/function_ref.hpp>
+#include <farside/backend/shared/started_alone.hpp>
+#include <farside/base/environment.hpp>
+#include <farside/base/function_ref.hpp>
+#include <farside/base/job_board.hpp>
 
 #include <dlfcn.h>
 

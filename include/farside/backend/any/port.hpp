@@ -11,8 +11,8 @@
 
 #include <farside/backend/any/request.hpp>
 #include <farside/backend/concept.hpp>
-#include <farside/detail/add_in_place.hpp>
-#include <farside/detail/shared_memory.hpp>
+#include <farside/backend/shared/add_in_place.hpp>
+#include <farside/backend/shared/shared_memory.hpp>
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // A handle of something begun by a carrier, whose own kind of handle lies inside it.
 #pragma once
 
-#include <farside/backend/select.hpp>
+#include <farside/base/backend_choice.hpp>
 
 #include <cstddef>
 #include <memory>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <farside/backend/mpi/served/patience.hpp>
-#include <farside/backend/select.hpp>
+#include <farside/base/backend_choice.hpp>
 
 #include <dlfcn.h>
 #include <mpi.h>

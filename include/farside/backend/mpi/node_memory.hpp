@@ -2,8 +2,8 @@
 #pragma once
 
 #include <farside/backend/mpi/session.hpp>
-#include <farside/detail/segment_size.hpp>
-#include <farside/detail/shared_memory.hpp>
+#include <farside/backend/shared/segment_size.hpp>
+#include <farside/backend/shared/shared_memory.hpp>
 
 #include <fcntl.h>
 #include <sys/mman.h>

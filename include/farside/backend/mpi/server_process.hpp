@@ -4,7 +4,7 @@
 #include <farside/backend/mpi/served/open.hpp>
 #include <farside/backend/mpi/served/patience.hpp>
 #include <farside/backend/mpi/session.hpp>
-#include <farside/detail/board.hpp>
+#include <farside/base/job_board.hpp>
 
 #include <csignal>
 #include <cstdio>

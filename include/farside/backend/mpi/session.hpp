@@ -4,12 +4,12 @@
 
 #include <farside/backend/concept.hpp>
 #include <farside/backend/mpi/strategy.hpp>
-#include <farside/backend/started_alone.hpp>
-#include <farside/core/environment.hpp>
-#include <farside/core/error.hpp>
-#include <farside/detail/board.hpp>
-#include <farside/detail/communication_library.hpp>
-#include <farside/detail/shared_memory.hpp>
+#include <farside/backend/shared/communication_library.hpp>
+#include <farside/backend/shared/shared_memory.hpp>
+#include <farside/backend/shared/started_alone.hpp>
+#include <farside/base/environment.hpp>
+#include <farside/base/error.hpp>
+#include <farside/base/job_board.hpp>
 
 #include <mpi.h>
 #include <poll.h>

@@ -11,8 +11,8 @@
 #pragma once
 
 #include <farside/backend/concept.hpp>
-#include <farside/core/environment.hpp>
-#include <farside/core/error.hpp>
+#include <farside/base/environment.hpp>
+#include <farside/base/error.hpp>
 
 #include <mpi.h>
 

@@ -19,10 +19,10 @@
 #include <farside/backend/mpi/mpich_waits.hpp>
 #include <farside/backend/mpi/request.hpp>
 #include <farside/backend/mpi/session.hpp>
-#include <farside/detail/add_in_place.hpp>
-#include <farside/detail/fetch_by_swaps.hpp>
-#include <farside/detail/mutants.hpp>
-#include <farside/detail/shared_memory.hpp>
+#include <farside/backend/shared/add_in_place.hpp>
+#include <farside/backend/shared/fetch_by_swaps.hpp>
+#include <farside/backend/shared/shared_memory.hpp>
+#include <farside/base/mutants.hpp>
 
 #include <sched.h>
 #include <sys/mman.h>

@@ -3,7 +3,7 @@
 
 #include <farside/backend/mpi/session.hpp>
 #include <farside/backend/mpi/window.hpp>
-#include <farside/core/environment.hpp>
+#include <farside/base/environment.hpp>
 
 #include <sys/mman.h>
 #include <sys/statvfs.h>

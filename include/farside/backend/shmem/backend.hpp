@@ -3,18 +3,18 @@
 //
 // Memory order. Between ranks of one machine UCX copies and does CPU atomics itself, without the
 // fences that a contract of ours needs: a flush ends in a full fence, a get in an acquire fence
-// (see detail/shared_memory.hpp for why). UCX's atomics are full fences.
+// (see backend/shared/shared_memory.hpp for why). UCX's atomics are full fences.
 #pragma once
 
 #include <farside/backend/concept.hpp>
+#include <farside/backend/shared/add_in_place.hpp>
+#include <farside/backend/shared/communication_library.hpp>
+#include <farside/backend/shared/fetch_by_swaps.hpp>
+#include <farside/backend/shared/shared_memory.hpp>
+#include <farside/backend/shared/started_alone.hpp>
 #include <farside/backend/shmem/request.hpp>
 #include <farside/backend/shmem/startup.hpp>
-#include <farside/backend/started_alone.hpp>
-#include <farside/detail/add_in_place.hpp>
-#include <farside/detail/board.hpp>
-#include <farside/detail/communication_library.hpp>
-#include <farside/detail/fetch_by_swaps.hpp>
-#include <farside/detail/shared_memory.hpp>
+#include <farside/base/job_board.hpp>
 
 #include <dlfcn.h>
 #include <shmem.h>

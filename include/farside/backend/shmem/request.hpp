@@ -2,7 +2,7 @@
 // was begun is numbered, a request is a number, and one quiet serves all earlier requests.
 #pragma once
 
-#include <farside/backend/select.hpp>
+#include <farside/base/backend_choice.hpp>
 
 #include <shmem.h>
 

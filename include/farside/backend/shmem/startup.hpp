@@ -4,7 +4,7 @@
 #pragma once
 
 #include <farside/backend/concept.hpp>
-#include <farside/core/environment.hpp>
+#include <farside/base/environment.hpp>
 
 #include <sys/shm.h>
 #include <unistd.h>

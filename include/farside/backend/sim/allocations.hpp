@@ -13,7 +13,7 @@
 #pragma once
 
 #include <farside/backend/concept.hpp>
-#include <farside/core/error.hpp>
+#include <farside/base/error.hpp>
 
 #include <sys/mman.h>
 

@@ -3,11 +3,11 @@
 // same run. Programs use far::run, as main cannot be run twice.
 #pragma once
 
+#include <farside/backend/shared/add_in_place.hpp>
+#include <farside/backend/shared/started_alone.hpp>
 #include <farside/backend/sim/clock.hpp>
 #include <farside/backend/sim/operations.hpp>
-#include <farside/backend/started_alone.hpp>
-#include <farside/detail/add_in_place.hpp>
-#include <farside/detail/board.hpp>
+#include <farside/base/job_board.hpp>
 
 #include <memory>
 #include <optional>

@@ -4,7 +4,7 @@
 // keeps by thread: the exceptions that are being handled or thrown.
 #pragma once
 
-#include <farside/core/error.hpp>
+#include <farside/base/error.hpp>
 
 #include <sys/mman.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <farside/backend/concept.hpp>
-#include <farside/core/environment.hpp>
+#include <farside/base/environment.hpp>
 
 #include <cstdint>
 #include <limits>

@@ -5,7 +5,7 @@
 //        57            #8 of rank 1 lands: 8 B on rank 0 +0x1210
 #pragma once
 
-#include <farside/core/error.hpp>
+#include <farside/base/error.hpp>
 
 #include <cerrno>
 #include <cstdint>

@@ -16,7 +16,7 @@
 #include <farside/backend/sim/fibre.hpp>
 #include <farside/backend/sim/trace.hpp>
 #include <farside/backend/sim/unlanded.hpp>
-#include <farside/detail/function_ref.hpp>
+#include <farside/base/function_ref.hpp>
 
 #include <sys/mman.h>
 

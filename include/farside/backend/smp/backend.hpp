@@ -3,12 +3,12 @@
 // hand is a job of one rank.
 #pragma once
 
+#include <farside/backend/shared/segment_size.hpp>
+#include <farside/backend/shared/shared_memory.hpp>
+#include <farside/backend/shared/started_alone.hpp>
 #include <farside/backend/smp/request.hpp>
-#include <farside/backend/started_alone.hpp>
-#include <farside/core/environment.hpp>
-#include <farside/detail/board.hpp>
-#include <farside/detail/segment_size.hpp>
-#include <farside/detail/shared_memory.hpp>
+#include <farside/base/environment.hpp>
+#include <farside/base/job_board.hpp>
 
 #include <fcntl.h>
 

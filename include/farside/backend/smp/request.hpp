@@ -1,7 +1,7 @@
 // On shared memory everything is complete when the call returns: a request holds nothing.
 #pragma once
 
-#include <farside/backend/select.hpp>
+#include <farside/base/backend_choice.hpp>
 
 namespace far::inline FARSIDE_BACKEND::detail::smp_backend {
 

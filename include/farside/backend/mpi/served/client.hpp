@@ -18,7 +18,7 @@
 #pragma once
 
 #include <farside/backend/mpi/served/message.hpp>
-#include <farside/detail/mutants.hpp>
+#include <farside/base/mutants.hpp>
 
 #include <mpi.h>
 

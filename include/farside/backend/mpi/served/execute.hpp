@@ -3,7 +3,7 @@
 #pragma once
 
 #include <farside/backend/mpi/served/message.hpp>
-#include <farside/detail/shared_memory.hpp>
+#include <farside/backend/shared/shared_memory.hpp>
 
 #include <cstring>
 

@@ -18,7 +18,7 @@
 #pragma once
 
 #include <farside/backend/concept.hpp>
-#include <farside/detail/add_in_place.hpp>
+#include <farside/backend/shared/add_in_place.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -16,8 +16,8 @@
 // same core then runs for 3 ms, ten compilers for 25 ms. Who naps keeps its claim.
 #pragma once
 
-#include <farside/backend/select.hpp>
-#include <farside/detail/board.hpp>
+#include <farside/base/backend_choice.hpp>
+#include <farside/base/job_board.hpp>
 
 #include <sched.h>
 #include <sys/prctl.h>

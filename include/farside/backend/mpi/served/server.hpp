@@ -17,7 +17,7 @@
 
 #include <farside/backend/mpi/served/execute.hpp>
 #include <farside/backend/mpi/served/message.hpp>
-#include <farside/detail/shared_memory.hpp>
+#include <farside/backend/shared/shared_memory.hpp>
 
 #include <mpi.h>
 

@@ -1,0 +1,176 @@
+// far::hash_map_buffer: changes to a hash map that are gathered, combined by key, and sent to the
+// owners in large messages, which apply them. For many changes whose results nobody waits for:
+// counting, building a table.
+//
+//   far::hash_map<std::string, int> counts(1 << 20);
+//   far::hash_map_buffer buffer(counts);
+//   for (const auto& word : words) buffer.accumulate(word, 1);
+//   buffer.flush();                                    // collective: all of them are in the map
+//
+// Changes of one rank to one key take effect in the order in which they were made; those of
+// different ranks in any order. A change has taken effect when flush returns, perhaps earlier.
+#pragma once
+
+#include <farside/algorithms/exchange.hpp>
+#include <farside/containers/hash_map.hpp>
+
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND {
+
+/// One thread of a rank at a time may use it. `Op` is what accumulate combines values with.
+template <class Map, class Op = std::plus<>>
+class hash_map_buffer {
+ public:
+  using key_type = typename Map::key_type;
+  using mapped_type = typename Map::mapped_type;
+
+  struct options {
+    std::size_t message_bytes = 0;  ///< of the exchange; 0: its measured default
+    /// How many keys wait to be combined with another of the same key; 0: none. A power of two.
+    std::size_t combining = std::size_t{1} << 13;
+    /// What else may be done to the map between the first change and the end of flush.
+    /// concurrency::owner_only, nothing: where ranks share no memory owners then change their parts without
+    /// atomics.
+    concurrency alongside = concurrency::everything;
+  };
+
+  /// Collective. The map must outlive the buffer.
+  explicit hash_map_buffer(Map& map, const options& with, Op op = {})
+      : map_(&map),
+        op_(op),
+        alongside_(with.alongside),
+        exchange_(std::make_unique<exchange<item>>(
+            container_options{.name = map.name() + " buffer", .over = map.members()},
+            with.message_bytes)),
+        waiting_(slots_for(with.combining)) {}
+  explicit hash_map_buffer(Map& map) : hash_map_buffer(map, options{}) {}
+  /// Collective. `op` combines: `far::hash_map_buffer marks(map, std::bit_or<>());`
+  template <std::same_as<Op> Given>
+  hash_map_buffer(Map& map, Given op) : hash_map_buffer(map, options{}, std::move(op)) {}
+
+  /// As the map's operations of the same names. One-sided; no communication, for most of them.
+  void insert(const key_type& key, const mapped_type& value) { add(key, value, what::insert); }
+  void insert_or_assign(const key_type& key, const mapped_type& value) {
+    add(key, value, what::assign);
+  }
+  void accumulate(const key_type& key, const mapped_type& value) {
+    add(key, value, what::accumulate);
+  }
+
+  /// Collective: returns when the changes of all members are in the map. Ends with a barrier of the
+  /// map's team.
+  void flush() {
+    auto note = detail::calling<"hash_map_buffer::flush">(map_->implementation());
+    for (waiting& slot : waiting_)
+      if (slot.used) {
+        slot.used = false;
+        send(slot);
+      }
+    exchange_->finish([this](auto items) { this->apply(items); });
+    barrier(map_->members());
+  }
+
+ private:
+  static std::size_t slots_for(std::size_t combining) {
+    detail::require_possible("hash_map_buffer: keys that wait to be combined", combining,
+                             sizeof(waiting));
+    return combining == 0 ? 0 : std::bit_ceil(combining);
+  }
+
+  using engine = std::remove_reference_t<decltype(std::declval<Map&>().implementation())>;
+  enum class what : std::uint8_t { insert, assign, accumulate };
+  using item = std::tuple<key_type, mapped_type, what>;
+
+  struct waiting {
+    key_type key{};
+    mapped_type value{};
+    std::uint64_t hash = 0;
+    what kind = what::insert;
+    bool used = false;
+  };
+
+  void add(const key_type& key, const mapped_type& value, what kind) {
+    std::uint64_t hash = engine::hash_of(key);
+    if (waiting_.empty()) return send(hash, key, value, kind);
+    // Low bits: the high ones choose the owner.
+    waiting& slot = waiting_[hash & (waiting_.size() - 1)];
+    if (slot.used) {
+      if (slot.hash == hash && slot.key == key && merge(slot, value, kind)) return;
+      send(slot);
+    }
+    slot.key = key;
+    slot.value = value;
+    slot.hash = hash;
+    slot.kind = kind;
+    slot.used = true;
+  }
+
+  /// Makes one change of two to the same key. False: they cannot be one, the first must go.
+  bool merge(waiting& first, const mapped_type& value, what kind) {
+    switch (kind) {
+      case what::insert:  // the key is there already by then
+        return true;
+      case what::assign:
+        first.value = value;
+        first.kind = what::assign;
+        return true;
+      case what::accumulate:
+        if (first.kind == what::insert) return false;  // what will be there is not known
+        first.value = static_cast<mapped_type>(op_(first.value, value));
+        return true;
+    }
+    return false;
+  }
+
+  void send(waiting& slot) { send(slot.hash, slot.key, slot.value, slot.kind); }
+  void send(std::uint64_t hash, const key_type& key, const mapped_type& value, what kind) {
+    rank_t to = detail::map::place(hash, map_->members().size()).member;
+    exchange_->send(to, item(key, value, kind), [this](auto items) { this->apply(items); });
+  }
+
+  /// The owner's part: changes its own buckets, many of which are on their way to the cache
+  /// together.
+  template <class Items>
+  void apply(Items items) {
+    engine& e = map_->implementation();
+    bool alone = alongside_ == concurrency::owner_only || alongside_ == concurrency::nothing;
+    concurrency with = alone ? concurrency::owner_only : concurrency::everything;
+    std::span<const item> all(items.data(), items.size());
+    detail::map::with_windows<true>(
+        e, all.size(), concurrency::owner_only,
+        [&](std::size_t i) -> const key_type& { return std::get<0>(all[i]); },
+        [&](std::size_t i, const auto& p, auto*) {
+          const auto& [key, value, kind] = all[i];
+          switch (kind) {
+            case what::insert:
+              e.update(key, p, detail::map::keep<mapped_type>{value}, with);
+              break;
+            case what::assign:
+              e.update(key, p, detail::map::replace<mapped_type>{value}, with);
+              break;
+            case what::accumulate:
+              e.update(key, p, detail::map::combine<mapped_type, Op>{value, op_}, with);
+              break;
+          }
+        });
+  }
+
+  Map* map_;
+  Op op_;
+  concurrency alongside_;
+  std::unique_ptr<exchange<item>> exchange_;
+  std::vector<waiting> waiting_;
+};
+
+template <class Map, class Op>
+  requires std::invocable<Op&, const typename Map::mapped_type&, const typename Map::mapped_type&>
+hash_map_buffer(Map&, Op) -> hash_map_buffer<Map, Op>;
+
+}  // namespace far::inline FARSIDE_BACKEND

@@ -1,0 +1,232 @@
+// How the operations of one container travel: which kinds of them go to their owners as messages,
+// and how a message finds the container there.
+//
+//   caller                                          owner
+//   asks(kind)? --message(code) << what it needs->  run_operation: code(state, in, answer), in a
+//   hurry the answer, as bytes <------------------------  done, or empty: it would have had to wait
+//   empty: the same operation one-sided
+//
+// A container has a number that is the same on all members: taken by the first of them, and handed
+// out with a broadcast. Nobody sends before all have written down which object has that number.
+#pragma once
+
+#include <farside/base/environment.hpp>
+#include <farside/containers/detail/dispatch/measure.hpp>
+#include <farside/core/concurrency.hpp>
+#include <farside/core/detail/container.hpp>
+#include <farside/core/detail/messages/give_up.hpp>
+
+#include <atomic>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <type_traits>
+
+namespace far::inline FARSIDE_BACKEND::detail {
+
+/// Whether a function of an operation may run at the owner instead of the caller: it has nothing in
+/// it, so that it is the same everywhere.
+template <class F>
+inline constexpr bool travels =
+    std::is_class_v<F> && std::is_empty_v<F> && std::is_trivially_copyable_v<F>;
+
+/// What the program wants, unless the environment says otherwise.
+inline engine wanted_engine(engine asked) {
+  auto name = setting("FARSIDE_ENGINE");
+  if (!name) return asked;
+  for (engine known : {engine::rma, engine::rpc, engine::automatic})
+    if (*name == to_text(known)) return known;
+  raise("environment variable FARSIDE_ENGINE='", *name,
+        "' names no way to reach a container. Set it to rma, rpc or automatic.");
+}
+
+/// What a message asks of a container: reads what it needs, does it to the container's own part
+/// here, and writes the answer. It runs as a handler in a hurry; what it has written when it gives
+/// up is the answer.
+using operation_code = void (*)(void* state, reader& in, writer& answer);
+
+/// The trampoline of operations, one for all containers. An answer is empty if the container is no
+/// more, or if the operation threw: the caller will see for itself what was thrown, when it does
+/// the same one-sided.
+inline void run_operation(incoming& m) {
+  reader in(m.arguments);
+  void* state = m.office.served(in.read<std::uint64_t>());
+  const void* code = m.office.find(in.read<code_address>());
+  writer answer;
+  if (state != nullptr) {
+    post_office::hurry give_up(m.office);
+    try {
+      reinterpret_cast<operation_code>(const_cast<void*>(code))(state, in, answer);
+    } catch (const rank_failure&) {
+      throw;
+    } catch (const not_at_once&) {
+    } catch (const std::exception&) {
+    }
+  }
+  m.office.answer(m.from, m.reply, false, answer.take());
+  m.office.count_handled();
+}
+
+class engine_choice {
+ public:
+  using bytes = std::vector<std::byte>;
+
+  struct kind {
+    container_operation what;
+    operation_cost cost;
+  };
+
+  engine_choice() = default;
+  engine_choice(const engine_choice&) = delete;
+  ~engine_choice() {
+    if (office_ != nullptr && of_->where != nullptr) office_->strike(number_);
+  }
+
+  /// Collective over the members of `of`, when all else of it has been made. engine::rma: nothing;
+  /// others: a broadcast and a synchronisation; automatic: 2 all_reduces more, and the first time
+  /// measurements of some hundred operations.
+  template <class State>
+  void open(State& of, const container_options& with, std::initializer_list<kind> kinds) {
+    engine wanted = wanted_engine(with.engine);
+    if (wanted == engine::rma) return;
+    context& c = *of.where;
+    post_office& office = open_office(c);
+    if (wanted == engine::automatic) {
+      costs_ = agreed_costs(office, of.members);
+      auto computes = c.attends == attention::poll ? with.computes : std::chrono::nanoseconds(0);
+      for (const kind& k : kinds)
+        if (predict_rpc(k.cost, costs_, computes) < predict_rma(k.cost, costs_))
+          asked_ = asked_ | static_cast<concurrency>(k.what);
+    } else {
+      for (const kind& k : kinds) asked_ = asked_ | static_cast<concurrency>(k.what);
+    }
+    if (asked_ == concurrency::nothing) return;
+    of_ = &of;
+    office_ = &office;
+    number_ = broadcast(office.new_number(), 0, of.members);
+    office.enroll(number_, static_cast<void*>(&of));
+    synchronize(c, of.members.members());
+  }
+
+  bool any() const { return asked_ != concurrency::nothing; }
+  engine of(container_operation what) const {
+    return includes(asked_, what) ? engine::rpc : engine::rma;
+  }
+  /// Whether operations of this kind on what another member holds are sent to it. Not from within
+  /// handlers, which may not wait for an answer.
+  bool asks(container_operation what) const {
+    if (!includes(asked_, what)) [[likely]]
+      return false;
+    return asks_now();
+  }
+
+  /// The beginning of a message to the same container at another member: what `code` reads comes
+  /// next.
+  writer message(operation_code code) const {
+    writer out;
+    out << message_header{} << number_ << office_->name_of(reinterpret_cast<const void*>(code));
+    return out;
+  }
+
+  /// See post_office::prepare_long_answer: of operations whose answer is of up to `most` bytes.
+  void prepare_answer(std::uint64_t most) const {
+    if (most > reply_chunk::body_bytes && !FARSIDE_MUTANT(engine_answer_not_prepared))
+      office_->prepare_long_answer();
+  }
+
+  /// Sends it, with `operations` in it. Its answer is empty where there is no room for messages,
+  /// too.
+  future<bytes> send(rank_t member, std::size_t operations, writer message) {
+    return begin(member, operations, std::move(message), &post_office::send);
+  }
+  /// The same, together with other messages to that member: see post_office::send_with_others. The
+  /// container does not end before `then(answer)` has returned, whose result is in the future.
+  template <class Then>
+  auto send_later(rank_t member, writer message, Then then) {
+    return begin(member, 1, std::move(message), &post_office::send_with_others)
+        .then([then = std::move(then), until_done = under_way()](bytes answer) mutable {
+          return then(std::move(answer));
+        });
+  }
+
+  /// The container does not end as long as a copy of it lives.
+  std::shared_ptr<void> under_way() const {
+    struct leave {
+      ~leave() { left->fetch_sub(1, std::memory_order_release); }
+      std::shared_ptr<std::atomic<std::size_t>> left;
+    };
+    under_way_->fetch_add(1, std::memory_order_relaxed);
+    return std::shared_ptr<leave>(new leave{under_way_});
+  }
+
+  /// Until nothing that this rank has begun is under way.
+  void settle(context& c) {
+    if (FARSIDE_MUTANT(engine_ends_early)) return;
+    while (under_way_->load(std::memory_order_acquire) != 0) c.wait_round();
+  }
+
+  void count_declined(std::size_t n) { use_.declined.fetch_add(n, std::memory_order_relaxed); }
+  engine_use use() const {
+    return {use_.messages.load(std::memory_order_relaxed),
+            use_.operations.load(std::memory_order_relaxed),
+            use_.declined.load(std::memory_order_relaxed), costs_};
+  }
+
+ private:
+  struct reply final : future_state<bytes>, awaiting {
+    explicit reply(rank_t to) : target(to) {}
+    void take(bool failed, std::span<const std::byte> from) override {
+      if (failed)
+        this->failure = std::make_exception_ptr(rpc_error(
+            text("rank ", target, ": the handler of an operation threw: ",
+                 std::string_view(reinterpret_cast<const char*>(from.data()), from.size()))));
+      else
+        this->value.emplace(from.begin(), from.end());
+    }
+    void make_ready() override { future_state<bytes>::finish(); }
+    rank_t target;
+  };
+
+  /// A member that polls what it holds itself asks nobody and waits for nobody: it serves here, now
+  /// and then, as others may wait for just that.
+  [[gnu::noinline, gnu::cold]] bool asks_now() const {
+    if (office_->inside_handler()) return false;
+    constexpr unsigned seldom = 32;
+    bool now = calls_.fetch_add(1, std::memory_order_relaxed) % seldom == seldom - 1;
+    if (now && !FARSIDE_MUTANT(engine_own_part_unserved)) office_->serve();
+    return true;
+  }
+
+  using sending = void (post_office::*)(rank_t, const message_header&, bytes);
+  [[gnu::noinline, gnu::cold]] future<bytes> begin(rank_t member, std::size_t operations,
+                                                   writer message, sending send) {
+    rank_t to = of_->members.world_rank(member);
+    auto state = std::make_shared<reply>(to);
+    message_header as{};
+    try {  // all that needs room in a segment comes before anything is sent
+      office_->prepare_call(to);
+      as = {.code = office_->name_of(&run_operation), .reply = office_->reserve(state)};
+    } catch (const allocation_error&) {
+      return future<bytes>::ready(bytes());
+    }
+    use_.messages.fetch_add(1, std::memory_order_relaxed);
+    use_.operations.fetch_add(operations, std::memory_order_relaxed);
+    office_->count_sent();
+    (office_->*send)(to, as, message.take());
+    return future<bytes>(std::move(state));
+  }
+
+  shared_state* of_ = nullptr;
+  post_office* office_ = nullptr;
+  concurrency asked_ = concurrency::nothing;  ///< the kinds of operations that are sent
+  std::uint64_t number_ = 0;
+  engine_costs costs_{};
+  struct {
+    std::atomic<std::uint64_t> messages{0}, operations{0}, declined{0};
+  } use_;
+  mutable std::atomic<unsigned> calls_{0};
+  std::shared_ptr<std::atomic<std::size_t>> under_way_ =
+      std::make_shared<std::atomic<std::size_t>>(0);
+};
+
+}  // namespace far::inline FARSIDE_BACKEND::detail

@@ -1,0 +1,269 @@
+// A bucket of a hash map: what its words mean. docs/protocols/hash_map.md draws its states.
+//
+//   | head | seal | value ... | key ... |      64-bit words
+//
+// The head is changed by compare-and-swap only, unless nobody else is there:
+//
+//   63 ......... 32  31 ........... 4    3       2        1 0
+//   version          fingerprint         moved   frozen   state: empty, plain, cell, erased
+//
+// Value and key are written by puts, together with the seal, by whoever has won the head. The words
+// of a value that is replaced are masked with the version: were one the same in two versions,
+// nobody could tell whether the later put of it has landed, and it might land on a third.
+//
+//   plain, erased   the seal is over version, place, value and key
+//   cell            the value is one word, changed by atomics after it has come; the seal is over
+//                   place and key, and the key is there for good
+//
+// Where memory is coherent the seal is the version, stored last (release), which is as good. Its
+// upper half is then always zero, which spot::fetch_to_change() makes use of.
+//
+// A key that fits an empty bucket takes it for good: no other key ever gets it in this table, and
+// the key has no second one. So the first bucket of its probe sequence that is empty or its own
+// settles where a key is, whatever runs at the same time.
+#pragma once
+
+#include <farside/base/mutants.hpp>
+#include <farside/core/hash.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+/// Short ways that shall be part of the loop they are called in; not where nothing is optimised,
+/// and it only costs the compiler time.
+#if defined(__OPTIMIZE__)
+#define FARSIDE_HOT [[gnu::always_inline]]
+#else
+#define FARSIDE_HOT
+#endif
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+using word = std::uint64_t;
+
+enum class state : unsigned { empty, plain, cell, erased };
+
+/// The head of a bucket, as a value.
+class head {
+ public:
+  constexpr head() = default;
+  constexpr explicit head(word raw) : raw_(raw) {}
+  constexpr head(state what, std::uint32_t fingerprint, std::uint32_t version)
+      : raw_(word{version} << 32 | word{fingerprint & fingerprint_mask} << 4 |
+             static_cast<word>(what)) {}
+
+  constexpr word raw() const { return raw_; }
+  constexpr state what() const { return static_cast<state>(raw_ & 3); }
+  constexpr bool frozen() const { return raw_ & 4; }
+  constexpr bool moved() const { return raw_ & 8; }
+  constexpr bool is_empty() const { return raw_ == 0; }
+  /// Nothing was ever here, and nothing ever will be: the next table has it.
+  constexpr bool moved_empty() const { return raw_ == 8; }
+  /// Either of them: no key ever had this bucket.
+  constexpr bool never_taken() const { return (raw_ & ~word{8}) == 0; }
+  /// Whether a key of another fingerprint has it, without a branch.
+  constexpr bool is_another(std::uint32_t than) const {
+    unsigned differs = fingerprint() != than, taken = !never_taken();
+    return (differs & taken) != 0;
+  }
+  /// The same of one whose lower half shall be `wanted`: the fingerprint is compared, the state is
+  /// not. All that was ever taken has a version or a fingerprint, and is more than an 8.
+  constexpr bool is_not(std::uint32_t wanted) const {
+    unsigned differs = (static_cast<std::uint32_t>(raw_) ^ wanted) > state_and_flags,
+             taken = raw_ > 8;
+    return (differs & taken) != 0;
+  }
+  constexpr std::uint32_t fingerprint() const { return static_cast<std::uint32_t>(raw_) >> 4; }
+  constexpr std::uint32_t version() const { return static_cast<std::uint32_t>(raw_ >> 32); }
+
+  constexpr head as(state what) const { return head((raw_ & ~word{3}) | static_cast<word>(what)); }
+  constexpr head freeze() const { return head(raw_ | 4); }
+  constexpr head thaw() const { return head(raw_ & ~word{4}); }
+  constexpr head move() const { return head(raw_ | 8); }
+  constexpr head next_version(state what) const { return {what, fingerprint(), version() + 1}; }
+
+  friend constexpr bool operator==(head, head) = default;
+
+  static constexpr std::uint32_t fingerprint_mask = (std::uint32_t{1} << 28) - 1;
+  static constexpr word state_and_flags = 15;
+
+ private:
+  word raw_ = 0;
+};
+
+/// The word of a cell, in which integers that are not too large live, so that they can be counted
+/// up by one atomic:
+///
+///   63       62       61      60 ......... 0
+///   frozen   absent   widen   value + bias
+///
+/// frozen: moves to the next table, adding to it does not count. absent: erased, or not there any
+/// more; adding does not count either. widen: the next table shall hold it plain, as its value no
+/// longer fits. Zero: has not come yet. The bias lets additions to words that are frozen or absent,
+/// which do not count but are made, stay away from the flags on both sides.
+struct cell {
+  static constexpr word frozen = word{1} << 63;
+  static constexpr word absent = word{1} << 62;
+  static constexpr word widen = word{1} << 61;
+  static constexpr word bias = word{1} << 60;
+  static constexpr word low = widen - 1;
+  static constexpr unsigned limit_bits = 59;
+  static constexpr std::int64_t limit = std::int64_t{1} << limit_bits;  ///< of values
+  static constexpr std::int64_t largest_step = std::int64_t{1} << 36;   ///< added without a look
+
+  template <class V>
+  static constexpr bool fits(V value) {
+    if constexpr (sizeof(V) < 8)
+      return true;
+    else if constexpr (std::is_signed_v<V>)
+      return value >= -limit && value < limit;
+    else
+      return value >> limit_bits == 0;
+  }
+  template <class V>
+  static constexpr bool small_step(V value) {
+    if constexpr (sizeof(V) <= 4)
+      return true;
+    else if constexpr (std::is_signed_v<V>)
+      return value >= -largest_step && value < largest_step;
+    else
+      return value < static_cast<V>(largest_step);
+  }
+  /// Of a value that fits.
+  template <class V>
+  static constexpr word encode(V value) {
+    if constexpr (std::is_unsigned_v<V>) return value | bias;
+    return static_cast<word>(static_cast<std::int64_t>(value)) + bias;
+  }
+  template <class V>
+  static constexpr V decode(word w) {
+    return static_cast<V>((w & low) - bias);
+  }
+  /// It has come, no flag is set, and its value fits: it is w - bias.
+  static constexpr bool simple(word w) { return unlike_simple(w) == 0; }
+  /// Zero if it is so.
+  static constexpr word unlike_simple(word w) { return (w - static_cast<word>(limit)) >> 60; }
+  /// `w - bias`, or what unlike_value() tells from a value where that is not one either.
+  template <class V>
+  static constexpr word number(word w) {
+    if constexpr (std::is_unsigned_v<V>) return w ^ bias;  // no constant to be loaded on arm64
+    return w - bias;
+  }
+  /// The same of such a number, with which finds end: zero if that is the value. What is left over
+  /// is rare, and found another way: unsigned values that additions have made less than zero.
+  template <class V>
+  static constexpr word unlike_value(word number) {
+    if constexpr (std::is_unsigned_v<V>) return number >> limit_bits;
+    return (number + static_cast<word>(limit)) >> 60;
+  }
+  /// Whether it can be added to without a look, also by as many ranks at once as there can be: what
+  /// is strained can, for a while, where there is no room for the next table.
+  static constexpr bool bears_more(word w) {
+    auto value = static_cast<std::int64_t>((w & low) - bias);
+    return value >= -limit - limit / 2 && value < limit + limit / 2;
+  }
+  /// Whether the value has left what a cell holds: the next table shall hold it plain.
+  static constexpr bool strained(word w) {
+    auto value = static_cast<std::int64_t>((w & low) - bias);
+    return value < -limit || value >= limit;
+  }
+};
+
+/// Where a key belongs: which member, where in its table, and the fingerprint. The member comes
+/// from the highest bits of the hash, the fingerprint from the lowest ones, the home from those
+/// between: a rank number has 19 bits.
+struct place {
+  word hash;
+  std::uint32_t member;
+
+  static constexpr word narrow = word{1} << 24;  ///< tables of fewer buckets
+
+  FARSIDE_HOT place(word key_hash, std::uint32_t members)
+      : hash(key_hash), member(share<0>(key_hash, members)) {}
+  FARSIDE_HOT std::uint32_t fingerprint() const {
+    return static_cast<std::uint32_t>(hash) & head::fingerprint_mask;
+  }
+  FARSIDE_HOT word home(word capacity) const {
+    if (capacity < narrow) [[likely]]
+      return narrow_home(capacity);
+    return reduce_hash(hash << 20, capacity);
+  }
+  FARSIDE_HOT word narrow_home(word capacity) const { return share<20>(hash, capacity); }
+
+ private:
+  /// Maps a word, less its first bits, to 0 .. n - 1, n being less than 2^32. On arm64 that is one
+  /// instruction instead of three, and fewer instructions are more operations under way. Elsewhere
+  /// 32 bits are enough, and can be done four at a time (wide_places.hpp).
+  template <unsigned Without>
+  FARSIDE_HOT static std::uint32_t share(word of, word n) {
+#if defined(__aarch64__)
+    return static_cast<std::uint32_t>(reduce_hash(of << Without, n));
+#else
+    return static_cast<std::uint32_t>(word{static_cast<std::uint32_t>(of >> (32 - Without))} * n >>
+                                      32);
+#endif
+  }
+};
+
+/// The seal over `n` words, bound to `salt`.
+FARSIDE_HOT inline word seal_of(const word* words, std::size_t n, word salt) {
+  word h = salt;
+  for (std::size_t i = 0; i < n; ++i)
+    h = folded_product(h ^ words[i], 0x9e6c'63d0'876a'5b11) + 0x632b'e59b'd9b4'e019 * (i + 1);
+  return h ^ h >> 29;
+}
+
+/// A bucket with values and keys of that many words.
+template <std::size_t ValueWords, std::size_t KeyWords>
+struct bucket {
+  static constexpr std::size_t value_words = ValueWords, key_words = KeyWords;
+
+  word head_word;
+  word seal;
+  word body[ValueWords + KeyWords];
+
+  word* value() { return body; }
+  word* key() { return body + ValueWords; }
+  const word* value() const { return body; }
+  const word* key() const { return body + ValueWords; }
+
+  head top() const { return head(head_word); }
+
+  /// The value as it is stored where puts write it, and back.
+  FARSIDE_HOT void mask(head h, word where) {
+    if (h.what() != state::cell && !FARSIDE_MUTANT(map_words_not_masked)) mask_value(h, where);
+  }
+  void mask_value(head h, word where) {
+    word by = mix(where ^ mix(h.version()));
+    for (std::size_t k = 0; k < ValueWords; ++k) body[k] ^= mix(by + k);
+  }
+
+  /// The seal that belongs to this bucket if its head is `h` and it lies at `where`.
+  FARSIDE_HOT word right_seal(head h, word where) const {
+    if (h.what() == state::cell) return seal_of(key(), KeyWords, mix(where));
+    return seal_of(body, ValueWords + KeyWords, mix(where ^ mix(h.version())));
+  }
+  /// Whether value and key are those of the head. A cell's value must have come: it is not zero
+  /// then.
+  FARSIDE_HOT bool is_sealed(word where) const {
+    if (FARSIDE_MUTANT(map_seal_not_checked)) return true;
+    if (top().what() == state::cell && body[0] == 0) return false;
+    return seal == right_seal(top(), where);
+  }
+  /// The same, for who seldom asks.
+  [[gnu::noinline]] bool is_sealed_after_all(word where) const { return is_sealed(where); }
+  /// Enough of a cell for who has found the value and the key it looks for, and only reads. The
+  /// seal is over the key alone, and no other key ever has that bucket: words of it that are the
+  /// same, and not zero, have come. Who changes the value needs the seal itself: of a put of three
+  /// words some store the second twice (docs/memory_model.md), once with each of the others.
+  FARSIDE_HOT bool key_shows_all() const {
+    bool has_zero = false;
+    for (std::size_t k = 0; k < KeyWords && !FARSIDE_MUTANT(map_zero_taken_for_come); ++k)
+      has_zero |= key()[k] == 0;
+    return !has_zero;
+  }
+};
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map

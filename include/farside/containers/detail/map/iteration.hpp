@@ -1,0 +1,116 @@
+// Iterators over the entries of a hash map: those of one member, or of all, one after another.
+#pragma once
+
+#include <farside/containers/detail/map/engine.hpp>
+
+#include <iterator>
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+/// An input iterator; what it points to is a copy. An entry that is there all the time is seen
+/// once; one that comes, goes or changes meanwhile is seen or not, with one of its values. It reads
+/// the table that its member had when it came there, also while that moves to another, and may not
+/// be kept over a barrier.
+template <class Engine, class K, class V>
+class iterator {
+ public:
+  using value_type = std::pair<K, V>;
+  using difference_type = std::ptrdiff_t;
+  using reference = const value_type&;
+  using pointer = const value_type*;
+  using iterator_category = std::input_iterator_tag;
+
+  iterator() = default;  ///< the end
+  /// Begins with `member` and goes on with `count` of them altogether.
+  iterator(Engine& of, rank_t member, rank_t count) : of_(&of), member_(member), left_(count) {
+    next_member();
+    ++*this;
+  }
+
+  reference operator*() const { return *now_; }
+  pointer operator->() const { return &*now_; }
+  iterator& operator++() {
+    now_.reset();
+    while (of_ != nullptr && !now_) {
+      if (index_ < table_->capacity)
+        now_ = entry_at(index_++);
+      else
+        next_member();
+    }
+    return *this;
+  }
+  iterator operator++(int) {
+    iterator old = *this;
+    ++*this;
+    return old;
+  }
+  friend bool operator==(const iterator& a, const iterator& b) {
+    return a.of_ == b.of_ && (a.of_ == nullptr || (a.table_ == b.table_ && a.index_ == b.index_));
+  }
+
+ private:
+  void next_member() {
+    if (left_ == 0) {
+      of_ = nullptr;
+      return;
+    }
+    --left_;
+    table_ = &of_->settled(member_);
+    buckets_.clear();
+    member_ = member_ + 1 < of_->members.size() ? member_ + 1 : 0;
+    index_ = 0;
+  }
+
+  std::optional<value_type> entry_at(word i) {
+    using entry = typename Engine::entry;
+    constexpr word many = std::max<word>(1, 4096 / sizeof(entry));
+    return of_->reach(*table_, concurrency::nothing, [&](auto in) -> std::optional<value_type> {
+      if constexpr (in.is_far) {  // many buckets a get
+        if (i >= first_ + buckets_.size() || buckets_.empty()) {
+          first_ = i;
+          buckets_.resize(std::min(many, table_->capacity - i));
+          get(table_->bucket_at(i, in.words), reinterpret_cast<word*>(buckets_.data()),
+              buckets_.size() * in.words);
+        }
+        in.have(i, &buckets_[i - first_], 1);
+      }
+      while (true) {
+        entry e;
+        head h = in.top(i);
+        if (h.what() == state::empty) return std::nullopt;
+        if (in.read(i, h, e)) {
+          auto key = Engine::key_store::unpack(e.key());
+          bool again = !key;
+          std::optional<V> value;
+          if (key && h.moved())
+            value = of_->find(*key, of_->place_of(*key), concurrency::everything);
+          else if (key)
+            value = Engine::value_in(e, again);
+          if (!again && !value) return std::nullopt;
+          if (!again) return value_type(*std::move(key), *std::move(value));
+        }
+        in.forget();
+        of_->c.wait_round();
+      }
+    });
+  }
+
+  Engine* of_ = nullptr;
+  rank_t member_ = 0;
+  rank_t left_ = 0;
+  table* table_ = nullptr;
+  word index_ = 0;
+  word first_ = 0;
+  std::vector<typename Engine::entry> buckets_;
+  std::optional<value_type> now_;
+};
+
+/// A range of such iterators.
+template <class Iterator>
+struct range {
+  Iterator first;
+  Iterator begin() const { return first; }
+  Iterator end() const { return {}; }
+};
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map

@@ -1,0 +1,210 @@
+// Pushes and pops that are sent to the host of a queue (far::engine::rpc).
+//
+//   caller                                       host, in a handler
+//   elements ------------------------------->    takes tickets, if their slots can be written at
+//   how many were pushed, or declined <------    once, and writes them
+//   how many are wanted -------------------->    takes tickets, if their elements are there, reads
+//   elements, or declined <------------------    them and frees their slots
+//
+// The host's protocol is that of every rank, but it looks before it takes a ticket: with one in its
+// hands it could not go back. It declines where it would have to wait: for room or an element, if
+// the caller does; for pushes and pops of others that are under way one-sided; and if it is not
+// yet, or no longer, the host of the ring that the caller knows. The caller then goes on one-sided,
+// and waits with a ticket of its own, in turn with all others.
+//
+// Elements of variable length travel as they are. The host puts their bytes into its own segment.
+#pragma once
+
+#include <farside/containers/detail/ring/state.hpp>
+
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND::detail {
+
+enum class ring_asks {
+  any_mix,  ///< all of them or nothing
+  phased    ///< no pop overlaps pushes, and no push pops: as many as there is room, or are there
+};
+
+/// Elements on their way: the form they have in a ring, or themselves if that is only a pointer.
+template <class T>
+using ring_cargo = std::conditional_t<box<T>::in_place, box<T>, T>;
+
+template <class T>
+std::vector<ring_cargo<T>> ring_load(std::span<const T> values) {
+  std::vector<ring_cargo<T>> cargo;
+  cargo.reserve(values.size());
+  for (const T& value : values) {
+    if constexpr (box<T>::in_place)
+      cargo.push_back(box<T>::pack(value));
+    else
+      cargo.push_back(value);
+  }
+  return cargo;
+}
+
+/// Forms of elements that have come; what they point to is freed again unless they were used.
+template <class T>
+class ring_unloaded {
+ public:
+  explicit ring_unloaded(const std::vector<ring_cargo<T>>& cargo) : cargo_(cargo) {
+    if constexpr (!box<T>::in_place)
+      for (const T& value : cargo) forms_.push_back(box<T>::pack(value));
+  }
+  ring_unloaded(const ring_unloaded&) = delete;
+  ~ring_unloaded() {
+    if constexpr (!box<T>::in_place) {
+      if (used_ == forms_.size()) return;
+      flush(here().link.rank());  // their bytes may still be on the way
+      for (std::size_t i = used_; i < forms_.size(); ++i) forms_[i].release();
+    }
+  }
+  const std::byte* data() const {
+    if constexpr (box<T>::in_place)
+      return reinterpret_cast<const std::byte*>(cargo_.data());
+    else
+      return reinterpret_cast<const std::byte*>(forms_.data());
+  }
+  void use(std::size_t n) { used_ = n; }
+
+ private:
+  const std::vector<ring_cargo<T>>& cargo_;
+  std::vector<box<T>> forms_;
+  std::size_t used_ = 0;
+};
+
+/// The state of a ring, if it lies where the caller has seen it: a thread that serves may be asked
+/// before its rank has heard that a queue has moved to it.
+template <class State>
+State& same_ring(State& s, std::uint64_t at) {
+  if (s.line.memory().raw() != at) throw not_at_once{};
+  return s;
+}
+
+/// At the host: how many of the elements are in the queue now.
+template <class State>
+void serve_push(void* state, reader& in, writer& answer) {
+  using T = typename State::element;
+  State& s = same_ring(*static_cast<State*>(state), in.read<std::uint64_t>());
+  auto how = in.read<ring_asks>();
+  auto cargo = in.read<std::vector<ring_cargo<T>>>();
+  ring_unloaded<T> forms(cargo);
+  s.complete_boxes();
+  ring_grant got{0, 0};
+  if (how == ring_asks::phased) {
+    got = s.line.phased_push(cargo.size());
+  } else {
+    auto ready = [&](std::uint64_t ticket) {
+      if (FARSIDE_MUTANT(engine_slot_not_asked)) return;
+      if (!s.slots.ready_to_write(s.line, ticket, cargo.size())) throw not_at_once{};
+    };
+    if (auto first = s.line.try_claim_push(cargo.size(), ready)) got = {*first, cargo.size()};
+  }
+  if (got.count != 0) {
+    s.slots.write(s.line, got.first, forms.data(), got.count, true);
+    // Slots of phases leave that to the pusher's barrier, which would not complete it here.
+    if (!FARSIDE_MUTANT(engine_push_unflushed)) flush(s.line.host());
+  }
+  forms.use(got.count);
+  answer << got.count;
+}
+
+/// At the host: `most` elements if `exactly`, else as many as there are.
+template <class State>
+void serve_pop(void* state, reader& in, writer& answer) {
+  using T = typename State::element;
+  State& s = same_ring(*static_cast<State*>(state), in.read<std::uint64_t>());
+  auto how = in.read<ring_asks>();
+  auto exactly = in.read<bool>();
+  auto most = in.read<std::uint64_t>();
+  constexpr std::size_t longest = box<T>::in_place ? sizeof(box<T>) : std::size_t{1} << 32;
+  s.choice.prepare_answer(8 + std::min<std::uint64_t>(most, 1 << 20) * longest);
+  ring_grant got;
+  if (how == ring_asks::phased) {
+    got = s.line.phased_pop(most);
+  } else {
+    got = s.line.try_claim_pop(most, [&](std::uint64_t ticket, std::uint64_t count) {
+      if (exactly && count < most) throw not_at_once{};
+      if (FARSIDE_MUTANT(engine_element_not_asked)) return;
+      if (!s.slots.ready_to_read(s.line, ticket, count)) throw not_at_once{};
+    });
+    if (exactly && got.count == 0) throw not_at_once{};
+  }
+  std::vector<box<T>> forms(got.count);
+  if (got.count != 0) {
+    s.slots.read(s.line, got.first, got.count, reinterpret_cast<std::byte*>(forms.data()));
+    s.slots.free(s.line, got.first, got.count, ring_pops::any_mix);
+  }
+  if constexpr (box<T>::in_place) {
+    answer << forms;
+  } else {
+    std::vector<T> values;
+    for (const box<T>& form : forms) {
+      values.push_back(form.unpack());
+      form.release();
+    }
+    answer << values;
+  }
+}
+
+/// A message to the host that asks for pushes.
+template <class State>
+writer push_question(State& s, std::span<const typename State::element> values, ring_asks how) {
+  writer message = s.choice.message(&serve_push<State>);
+  message << s.line.memory().raw() << how << ring_load(values);
+  return message;
+}
+
+/// What the host has answered. Nothing: it could not, or not at once.
+template <class Answer, class State>
+std::optional<Answer> ring_answer(State& s, std::size_t operations,
+                                  const std::vector<std::byte>& bytes) {
+  reader in(bytes);
+  if (in.left() != 0) return in.read<Answer>();
+  s.choice.count_declined(operations);
+  return std::nullopt;
+}
+
+template <class State>
+[[gnu::noinline, gnu::cold]] std::optional<std::uint64_t> ask_push(
+    State& s, std::span<const typename State::element> values, ring_asks how) {
+  asks_owner note(*s.where, s.label.c_str());
+  auto answer = s.choice.send(s.host, values.size(), push_question(s, values, how)).get();
+  return ring_answer<std::uint64_t>(s, values.size(), answer);
+}
+
+template <class State>
+[[gnu::noinline, gnu::cold]] auto ask_pop(State& s, ring_asks how, bool exactly, std::uint64_t most)
+    -> std::optional<std::vector<typename State::element>> {
+  using T = typename State::element;
+  writer message = s.choice.message(&serve_pop<State>);
+  message << s.line.memory().raw() << how << exactly << most;
+  asks_owner note(*s.where, s.label.c_str());
+  auto cargo = ring_answer<std::vector<ring_cargo<T>>>(
+      s, 1, s.choice.send(s.host, 1, std::move(message)).get());
+  if constexpr (box<T>::in_place) {
+    if (!cargo) return std::nullopt;
+    std::vector<T> values;
+    values.reserve(cargo->size());
+    for (const box<T>& form : *cargo) values.push_back(form.unpack());
+    return values;
+  } else {
+    return cargo;
+  }
+}
+
+/// A push that is not waited for: `then(pushed)` gives its future.
+template <class State, class Then>
+future<void> ask_push_later(State& s, const typename State::element& value, ring_asks how,
+                            Then then) {
+  using T = typename State::element;
+  return s.choice.send_later(s.host, push_question(s, std::span<const T>(&value, 1), how),
+                             [&s, then = std::move(then)](std::vector<std::byte> bytes) mutable {
+                               return then(ring_answer<std::uint64_t>(s, 1, bytes));
+                             });
+}
+
+}  // namespace far::inline FARSIDE_BACKEND::detail
