@@ -110,10 +110,15 @@ class csr {
   /// communication.
   void set_sorted(bool sorted) { sorted_ = sorted; }
   /// Changes how many entries there is room for; those before stay as they are. Copies nothing
-  /// where the arrays are large (containers/detail/plain_array.hpp). Local; no communication.
+  /// where the arrays are large (detail/plain_array.hpp). Local; no communication.
   void resize(std::size_t nnz) {
     columns_.resize(nnz);
     values_.resize(nnz);
+  }
+
+  /// The same, or false where there is no memory for it. Local; no communication.
+  [[nodiscard]] bool try_resize(std::size_t nnz) {
+    return columns_.try_resize(nnz) && values_.try_resize(nnz);
   }
 
   /// Orders every row by columns. Local; costs a pass over rows that are ordered already.

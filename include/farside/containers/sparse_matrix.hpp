@@ -74,6 +74,11 @@ class sparse_matrix {
     state_->require_tile("tile_nnz", tile);
     return state_->entry(tile).nnz;
   }
+  /// Whether the rows of a tile are sorted. Local; no communication.
+  bool tile_is_sorted(matrix_index tile) const {
+    state_->require_tile("tile_is_sorted", tile);
+    return state_->entry(tile).sorted;
+  }
   /// How many bytes a tile takes, which is what fetching it moves. Local; no communication.
   std::size_t tile_bytes(matrix_index tile) const {
     return tile_nnz(tile) == 0 ? 0 : state_->block_of(tile).bytes();

@@ -2,8 +2,7 @@
 // can load the memory that it lies in, else a copy of it.
 #pragma once
 
-#include <farside/containers/csr_view.hpp>
-#include <farside/containers/detail/plain_array.hpp>
+#include <farside/containers/csr.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -56,6 +55,8 @@ class sparse_tile {
   using unit = typename detail::csr_block<T, I>::unit;
   sparse_tile(detail::plain_array<unit> copy, csr_view<T, I> of)
       : copy_(std::move(copy)), view_(of) {}
+  explicit sparse_tile(csr<T, I> copy)
+      : whole_(std::make_unique<csr<T, I>>(std::move(copy))), view_(whole_->view()) {}
 
   /// What to read, with column indices that count from the tile's first column. Valid as long as
   /// this object; of a view, until the tile is published anew. Local; no communication.
@@ -64,10 +65,12 @@ class sparse_tile {
   matrix_shape shape() const { return view_.shape(); }
   std::size_t nnz() const { return view_.nnz(); }
   /// Whether it was copied here. Local; no communication.
-  bool is_copy() const { return copy_.size() != 0; }
+  bool is_copy() const { return copy_.size() != 0 || whole_ != nullptr; }
 
  private:
-  detail::plain_array<unit> copy_;  // its memory stays where it is when this object is moved
+  // What is kept stays where it is when this object is moved.
+  detail::plain_array<unit> copy_;
+  std::unique_ptr<csr<T, I>> whole_;
   csr_view<T, I> view_;
 };
 

@@ -17,6 +17,30 @@ struct index_range {
 
 namespace detail {
 
+/// Calls work(tile, rows in the tile, columns in the tile, where that begins in the slice) for
+/// the part of each tile that a slice covers.
+template <class Work>
+void for_each_part(const matrix_layout& layout, index_range rows, index_range columns, Work work) {
+  if (rows.size() == 0 || columns.size() == 0) return;
+  const matrix_index first = layout.tile_of({rows.first, columns.first}),
+                     last = layout.tile_of({rows.last - 1, columns.last - 1});
+  for (std::size_t i = first.row; i <= last.row; ++i) {
+    for (std::size_t j = first.column; j <= last.column; ++j) {
+      const matrix_index begin = layout.first_of({i, j});
+      const matrix_shape of = layout.tile_shape({i, j});
+      auto cut = [](index_range wanted, std::size_t from, std::size_t n) {
+        return index_range{std::max(wanted.first, from) - from,
+                           std::min(wanted.last, from + n) - from};
+      };
+      index_range in_rows = cut(rows, begin.row, of.rows),
+                  in_columns = cut(columns, begin.column, of.columns);
+      work(matrix_index{i, j}, in_rows, in_columns,
+           matrix_index{begin.row + in_rows.first - rows.first,
+                        begin.column + in_columns.first - columns.first});
+    }
+  }
+}
+
 struct matrix_state : shared_state {
   template <class Descriptor>
   matrix_state(const char* kind, matrix_shape shape, const Descriptor& blocks,
@@ -49,28 +73,10 @@ struct matrix_state : shared_state {
             " has it. Only the owner of a tile does that: see owner() and my_tiles().");
   }
 
-  /// Calls work(tile, rows in the tile, columns in the tile, where that begins in the slice) for
-  /// the part of each tile that a slice covers.
+  /// See detail::for_each_part.
   template <class Work>
   void for_each_part(index_range rows, index_range columns, Work work) const {
-    if (rows.size() == 0 || columns.size() == 0) return;
-    const matrix_index first = layout.tile_of({rows.first, columns.first}),
-                       last = layout.tile_of({rows.last - 1, columns.last - 1});
-    for (std::size_t i = first.row; i <= last.row; ++i) {
-      for (std::size_t j = first.column; j <= last.column; ++j) {
-        const matrix_index begin = layout.first_of({i, j});
-        const matrix_shape of = layout.tile_shape({i, j});
-        auto cut = [](index_range wanted, std::size_t from, std::size_t n) {
-          return index_range{std::max(wanted.first, from) - from,
-                             std::min(wanted.last, from + n) - from};
-        };
-        index_range in_rows = cut(rows, begin.row, of.rows),
-                    in_columns = cut(columns, begin.column, of.columns);
-        work(matrix_index{i, j}, in_rows, in_columns,
-             matrix_index{begin.row + in_rows.first - rows.first,
-                          begin.column + in_columns.first - columns.first});
-      }
-    }
+    detail::for_each_part(layout, rows, columns, work);
   }
 
   const matrix_layout layout;

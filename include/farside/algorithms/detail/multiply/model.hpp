@@ -1,0 +1,166 @@
+// How long a distributed multiplication takes, as far as one can tell beforehand: for the choice of
+// an algorithm, and to be compared with what was measured.
+//
+// Of each piece C(i, j) += A(i, k) B(k, j) the model knows the tiles' shapes and counts of entries,
+// which all members have in their directories. So all of them come to the same result without
+// communication.
+//
+//   products of a piece    dense: m k n; a sparse A and a dense B: nnz(A) n; both sparse:
+//                          nnz(A) nnz(B) / k, as if the entries of A and B were independent
+//   bytes fetched          of tiles of A and B that another member has; a tile that is needed for
+//                          several pieces one after another is fetched for each
+//   bytes sent             of partial tiles of C for other members. A sparse one of e products in
+//                          m n places has m n (1 - exp(-e / (m n))) entries
+//   time of a member       products / rate + bytes fetched and sent / bandwidth
+//                          + bytes of partial tiles that it adds up / bandwidth of memory
+//   time of all            that of the slowest member; with stealing the mean, and a piece more
+//
+// The formulas of the thesis' model (inter-node roofline) are these for square grids of equal tiles.
+#pragma once
+
+#include <farside/algorithms/detail/multiply/operand.hpp>
+#include <farside/algorithms/detail/multiply/tasks.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND {
+
+/// How fast this machine is.
+struct multiply_rates {
+  double dense = 5e9;      ///< products of a dense multiplication, a second
+  double mixed = 1e9;      ///< of a sparse matrix and a dense one
+  double sparse = 1.2e8;   ///< of two sparse ones
+  double network = 4e9;    ///< bytes a second between members
+  double memory = 4e9;     ///< bytes a second of partial tiles that are added up
+};
+
+/// What the model says of one algorithm.
+struct multiply_estimate {
+  struct member {
+    double products = 0, bytes_fetched = 0, bytes_sent = 0, bytes_added = 0;
+  };
+  std::vector<member> members;
+  double largest_piece = 0;  ///< products
+
+  double bytes() const {
+    double sum = 0;
+    for (const auto& m : members) sum += m.bytes_fetched + m.bytes_sent;
+    return sum;
+  }
+};
+
+inline std::string to_text(stationary algorithm) {
+  constexpr const char* names[] = {"automatic", "c", "a", "b", "layers", "summa", "slices"};
+  return names[static_cast<int>(algorithm)];
+}
+inline std::string to_text(stealing how) {
+  constexpr const char* names[] = {"none", "random", "near"};
+  return names[static_cast<int>(how)];
+}
+
+namespace detail {
+
+inline const char* name_of(stationary algorithm) {
+  constexpr const char* names[] = {"automatic",           "stationary C", "stationary A",
+                                   "stationary B",        "2.5-D",        "SUMMA",
+                                   "slices, stationary C"};
+  return names[static_cast<int>(algorithm)];
+}
+
+/// Products, and bytes of a partial tile of C.
+struct piece_size {
+  double products = 0, c_bytes = 0;
+};
+template <class A, class B, class C>
+piece_size size_of_piece(const A& a, const B& b, const C& c, matrix_index tile, std::size_t k) {
+  const matrix_shape of_c = c.layout().tile_shape(tile);
+  const auto m = static_cast<double>(of_c.rows), n = static_cast<double>(of_c.columns);
+  const std::size_t deep = a.tile_shape().columns;
+  const auto depth =
+      static_cast<double>(std::min(deep, a.shape().columns - std::min(k * deep, a.shape().columns)));
+  piece_size result;
+  if constexpr (!A::is_sparse)
+    result.products = m * depth * n;
+  else if constexpr (!B::is_sparse)
+    result.products = static_cast<double>(a.entries({tile.row, k})) * n;
+  else
+    result.products = static_cast<double>(a.entries({tile.row, k})) *
+                      static_cast<double>(b.entries({k, tile.column})) / std::max(1.0, depth);
+  if constexpr (is_dense_matrix<C>) {
+    result.c_bytes = m * n * sizeof(typename C::value_type);
+  } else {
+    const double entries = m * n * (1 - std::exp(-result.products / std::max(1.0, m * n)));
+    result.c_bytes = entries * (sizeof(typename C::value_type) + sizeof(typename C::index_type)) +
+                     8 * (m + 1);
+  }
+  return result;
+}
+
+/// Calls visit(member, tile of C, k, whether it is the first or last one of its partial tile) for all
+/// pieces, by the member that an algorithm has it multiplied by.
+template <class A, class B, class C, class Visit>
+void for_each_piece(stationary algorithm, const A& a, const B& b, const C& c, Visit visit) {
+  const tile_counts tiles{c.grid_shape().rows, c.grid_shape().columns, a.grid_shape().columns};
+  if (algorithm == stationary::layers) {
+    for (rank_t member = 0; member < c.members().size(); ++member) {
+      auto source = layered_tasks(member, c.members().size(), c.shape(), tiles);
+      while (auto task = source())
+        for (std::size_t n = 0; n < task->count; ++n)
+          visit(member, task->c, task->k(n), n + 1 == task->count);
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < tiles.m; ++i)
+    for (std::size_t j = 0; j < tiles.n; ++j)
+      for (std::size_t k = 0; k < tiles.k; ++k) {
+        rank_t member = algorithm == stationary::a   ? a.owner({i, k})
+                        : algorithm == stationary::b ? b.owner({k, j})
+                                                     : c.layout().owner({i, j});
+        visit(member, matrix_index{i, j}, k,
+              algorithm == stationary::a || algorithm == stationary::b || k + 1 == tiles.k);
+      }
+}
+
+template <class A, class B, class C>
+multiply_estimate estimate(stationary algorithm, const A& a, const B& b, const C& c) {
+  multiply_estimate result;
+  result.members.resize(c.members().size());
+  for_each_piece(algorithm, a, b, c,
+                 [&](rank_t member, matrix_index tile, std::size_t k, bool completes) {
+                   auto& m = result.members[member];
+                   if (a.is_empty({tile.row, k}) || b.is_empty({k, tile.column})) return;
+                   const piece_size size = size_of_piece(a, b, c, tile, k);
+                   m.products += size.products;
+                   result.largest_piece = std::max(result.largest_piece, size.products);
+                   if (a.owner({tile.row, k}) != member)
+                     m.bytes_fetched += static_cast<double>(a.bytes({tile.row, k}));
+                   if (b.owner({k, tile.column}) != member)
+                     m.bytes_fetched += static_cast<double>(b.bytes({k, tile.column}));
+                   const rank_t owner = c.layout().owner(tile);
+                   if (completes && owner != member) {
+                     m.bytes_sent += size.c_bytes;
+                     result.members[owner].bytes_added += size.c_bytes;
+                   }
+                 });
+  return result;
+}
+
+/// Seconds.
+template <class A, class B>
+double predict(const multiply_estimate& of, const multiply_rates& rates, stealing how) {
+  const double rate = A::is_sparse ? (B::is_sparse ? rates.sparse : rates.mixed) : rates.dense;
+  double most = 0, sum = 0;
+  for (const auto& m : of.members) {
+    const double time = m.products / rate + (m.bytes_fetched + m.bytes_sent) / rates.network +
+                        m.bytes_added / rates.memory;
+    most = std::max(most, time);
+    sum += time;
+  }
+  if (how == stealing::none) return most;
+  return std::min(most, sum / static_cast<double>(of.members.size()) + of.largest_piece / rate);
+}
+
+}  // namespace detail
+}  // namespace far::inline FARSIDE_BACKEND

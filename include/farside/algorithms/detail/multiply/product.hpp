@@ -1,0 +1,221 @@
+// A distributed multiplication while it is done: what all algorithms have in common.
+//
+//   every member:   begin (collective)  step ... step  finish (collective)
+//
+// A step is one piece: the tiles of the next piece are on their way while this one is multiplied.
+// Steps wait for no other member, but for room for partial tiles (update_box.hpp).
+#pragma once
+
+#include <farside/algorithms/detail/multiply/model.hpp>
+#include <farside/algorithms/detail/multiply/target.hpp>
+#include <farside/algorithms/detail/multiply/work_grid.hpp>
+
+#include <deque>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace far::inline FARSIDE_BACKEND::detail {
+
+/// What a handle of a multiplication holds.
+struct multiply_work {
+  virtual ~multiply_work() = default;
+  virtual bool step() = 0;
+  virtual void finish() = 0;
+  virtual multiply_report report() = 0;
+  virtual bool finished() const = 0;
+};
+
+template <class A, class B, class C, class Over>
+class product : public multiply_work {
+ protected:
+  using target_type =
+      std::conditional_t<is_dense_matrix<C>, dense_target<C, Over>, sparse_target<C, Over>>;
+  using tile_a = typename A::tile_type;
+  using tile_b = typename B::tile_type;
+
+ public:
+  /// Collective. What the members have done to A and B before is complete when it returns.
+  product(const A& a, const B& b, C& c, const Over& over, const multiply_options& how,
+          stationary chosen)
+      : a_(a), b_(b), c_(c), how_(how), chosen_(chosen), members_(c.members()),
+        box_(members_, how.update_memory != 0 ? how.update_memory
+                                              : here().link.segment_size() / 16),
+        drain_([this] { drain(); }),
+        target_({c_, over, how_, box_, times_, drain_}) {
+    begin_ = job::monotonic_ns();
+  }
+
+  /// Multiplies a piece. False: there is none left for this member.
+  bool step() override {
+    if (failure_) return false;
+    try {
+      drain();
+      fill_pipeline();
+      if (pipeline_.empty()) return false;
+      fetched next = std::move(pipeline_.front());
+      pipeline_.pop_front();
+      multiply(next);
+      return true;
+    } catch (const rank_failure&) {
+      throw;
+    } catch (const std::exception&) {
+      // The others do not know: this member goes on as one that has nothing left to do, and all
+      // throw at the end.
+      failure_ = std::current_exception();
+      pipeline_.clear();
+      target_.give_up();
+      after_failure();
+      return false;
+    }
+  }
+
+  void finish() override {
+    if (finished_) return;
+    while (step()) {
+    }
+    {
+      const double before = times_.accumulate;
+      double waited = 0;
+      {
+        stopwatch until_rest(waited);
+        waits note(here(), job::waiting::collective, job::no_rank, "multiply");
+        while (!box_.at_rest(true)) {
+          drain();
+          here().wait_round();
+        }
+      }
+      times_.imbalance += waited - (times_.accumulate - before);
+    }
+    finished_ = true;
+    std::exception_ptr thrown;
+    try {
+      do_together(
+          members_, "multiply of '" + a_.name() + "' and '" + b_.name() + "' into '" + c_.name() + "'",
+          [&] {
+            if (failure_) std::rethrow_exception(failure_);
+            stopwatch until_done(times_.accumulate);
+            target_.finish();
+          },
+          [] {});
+    } catch (const rank_failure&) {
+      throw;
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    if constexpr (is_sparse_matrix<C>) {
+      if (!thrown) c_.publish();
+    }
+    barrier(members_);
+    box_.release();
+    release();
+    barrier(members_);
+    times_.total = static_cast<double>(job::monotonic_ns() - begin_) * 1e-9;
+    if (thrown) std::rethrow_exception(thrown);
+  }
+
+  bool finished() const override { return finished_; }
+
+  multiply_report report() override {
+    return {name_of(chosen_) + text(", ", to_text(how_.stealing)), all_gather(times_, members_)};
+  }
+
+ protected:
+  struct fetched {
+    multiply_task task;
+    std::size_t k;
+    bool first, last, empty;
+    future<tile_a> a;
+    future<tile_b> b;
+  };
+
+  /// The next task, and its tiles. What algorithms differ in.
+  virtual std::optional<multiply_task> next_task() = 0;
+  virtual bool is_empty(const multiply_task& task, std::size_t k) const {
+    return a_.is_empty({task.c.row, k}) || b_.is_empty({k, task.c.column});
+  }
+  virtual void fetch(fetched& piece) {
+    const matrix_index at_a{piece.task.c.row, piece.k}, at_b{piece.k, piece.task.c.column};
+    count_fetch(a_, at_a);
+    count_fetch(b_, at_b);
+    piece.a = a_.async_tile(at_a);
+    piece.b = b_.async_tile(at_b);
+  }
+  virtual void release() {}
+  /// What others wait for although this member multiplies no more.
+  virtual void after_failure() {}
+
+  template <class Operand>
+  void count_fetch(const Operand& of, matrix_index tile) {
+    if (of.owner(tile) != members_.rank()) times_.bytes_fetched += of.bytes(tile);
+  }
+
+  A a_;
+  B b_;
+  C& c_;
+  const multiply_options how_;
+  const stationary chosen_;
+  const team members_;
+  multiply_times times_;
+
+ private:
+  void drain() {
+    box_.drain([&](const update_box::header& of, const std::byte* data) {
+      stopwatch until_added(times_.accumulate);
+      target_.take(of, data);
+    });
+  }
+  /// Two pieces: the one that is multiplied next, and the one after it.
+  void fill_pipeline() {
+    while (pipeline_.size() < 2) {
+      if (!task_) {
+        task_ = next_task();
+        done_ = 0;
+        if (!task_) return;
+      }
+      fetched next{*task_, task_->k(done_), done_ == 0, done_ + 1 == task_->count, false, {}, {}};
+      next.empty = is_empty(*task_, next.k);
+      if (!next.empty) {
+        stopwatch until_begun(times_.communicate);
+        fetch(next);
+      }
+      if (++done_ == task_->count) task_.reset();
+      pipeline_.push_back(std::move(next));
+    }
+  }
+  void multiply(fetched& piece) {
+    if (piece.first) target_.start(piece.task);
+    if (!piece.empty) {
+      std::optional<tile_a> a;
+      std::optional<tile_b> b;
+      {
+        stopwatch until_here(times_.communicate);
+        a = piece.a.get();
+        b = piece.b.get();
+      }
+      const double before = times_.accumulate;
+      double multiplied = 0;
+      {
+        stopwatch until_done(multiplied);
+        target_.piece(piece.task, std::move(*a), std::move(*b));
+      }
+      times_.compute += multiplied - (times_.accumulate - before);  // it may drain in between
+    }
+    ++times_.pieces;
+    times_.stolen += piece.task.stolen;
+    if (piece.last) target_.end(piece.task);
+  }
+
+  update_box box_;
+  std::function<void()> drain_;
+  target_type target_;
+  std::deque<fetched> pipeline_;
+  std::optional<multiply_task> task_;  ///< whose pieces are being fetched
+  std::size_t done_ = 0;               ///< how many of them
+  std::exception_ptr failure_;
+  std::uint64_t begin_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace far::inline FARSIDE_BACKEND::detail

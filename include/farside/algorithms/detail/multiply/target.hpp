@@ -1,0 +1,220 @@
+// Where products of tiles go: the tiles of C that this member has, or partial tiles that are sent to
+// the members that have them.
+//
+//   start(task)  piece(A tile, B tile) ...  end(task)      what this member multiplies
+//   take(header, data)                                     partial tiles that have come
+//   finish()                                               C is what it will be
+//
+// In ordered mode the parts of a tile are added in the order of their numbers: what comes too early
+// waits.
+#pragma once
+
+#include <farside/algorithms/detail/multiply/kernels.hpp>
+#include <farside/algorithms/detail/multiply/operand.hpp>
+#include <farside/algorithms/detail/multiply/report.hpp>
+#include <farside/algorithms/detail/multiply/tasks.hpp>
+#include <farside/algorithms/detail/multiply/update_box.hpp>
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND::detail {
+
+/// Hands out parts of one tile in the order of their numbers, from 0 on.
+template <class Part>
+class in_order {
+ public:
+  template <class Add>
+  void arrive(std::uint64_t number, Part part, Add add) {
+    waiting_.emplace(number, std::move(part));
+    for (auto next = waiting_.find(next_); next != waiting_.end(); next = waiting_.find(++next_)) {
+      add(next->second);
+      waiting_.erase(next);
+    }
+  }
+
+ private:
+  std::uint64_t next_ = 0;
+  std::map<std::uint64_t, Part> waiting_;
+};
+
+/// What both kinds of targets know.
+template <class C, class Over>
+struct target_base {
+  C& c;
+  Over over;
+  const multiply_options& how;
+  update_box& box;
+  multiply_times& times;
+  std::function<void()> drain;  ///< takes what has come
+
+  bool is_mine(matrix_index tile) const {
+    return c.layout().owner(tile) == c.members().rank();
+  }
+  /// Memory for a partial tile of another member.
+  update_box::outgoing room(std::size_t bytes) {
+    stopwatch until_return(times.communicate);
+    return box.room(bytes, drain);
+  }
+  void send(matrix_index tile, const update_box::outgoing& part, update_box::header with) {
+    stopwatch until_return(times.communicate);
+    with.row = tile.row, with.column = tile.column;
+    times.bytes_sent += part.bytes;
+    box.push(c.layout().owner(tile), part, with);
+    times.most_waiting = box.most_out();
+  }
+};
+
+/// The number of a task's part among those of its tile, for ordered mode.
+inline std::uint64_t part_number(const multiply_task& task) { return task.first; }
+
+template <class C, class Over>
+class dense_target : target_base<C, Over> {
+  using base = target_base<C, Over>;
+  using T = typename C::value_type;
+  using base::c, base::over, base::how, base::box, base::times, base::drain;
+
+ public:
+  dense_target(base known) : base(std::move(known)) {
+    if (how.accumulate) return;
+    for (matrix_index tile : c.my_tiles()) {
+      matrix_view<T> of = c.my_tile(tile);
+      std::fill(of.data(), of.data() + of.shape().size(), over.zero());
+    }
+  }
+
+  void start(const multiply_task& task) {
+    const matrix_shape shape = c.layout().tile_shape(task.c);
+    if (base::is_mine(task.c) && !how.ordered) {
+      to_ = c.my_tile(task.c);
+      return;
+    }
+    if (base::is_mine(task.c)) {
+      aside_ = dense<T>(shape);
+      to_ = aside_;
+    } else {
+      leaving_ = base::room(shape.size() * sizeof(T));
+      to_ = {reinterpret_cast<T*>(leaving_.data()), shape};
+    }
+    std::fill(to_.data(), to_.data() + shape.size(), over.zero());
+  }
+  template <class TileA, class TileB>
+  void piece(const multiply_task&, TileA a, TileB b) {
+    multiply_into(a.view(), b.view(), to_, over, drain);
+  }
+  void end(const multiply_task& task) {
+    if (leaving_.where)
+      base::send(task.c, std::exchange(leaving_, {}), {.order = part_number(task)});
+    else if (how.ordered)
+      arrive(task.c, part_number(task), std::move(aside_));
+  }
+  /// The task cannot be done.
+  void give_up() {
+    if (leaving_.where) box.give_up(std::exchange(leaving_, {}));
+  }
+
+  void take(const update_box::header& of, const std::byte* data) {
+    const matrix_index tile{of.row, of.column};
+    const matrix_view<const T> part(reinterpret_cast<const T*>(data),
+                                    c.layout().tile_shape(tile));
+    if (how.ordered)
+      arrive(tile, of.order, dense<T>(part));
+    else
+      add(tile, part);
+  }
+  void finish() {}
+
+ private:
+  void add(matrix_index tile, matrix_view<const T> part) {
+    T* to = c.my_tile(tile).data();
+    const T* from = part.data();
+    for (std::size_t i = 0; i < part.shape().size(); ++i) to[i] = over.add(to[i], from[i]);
+  }
+  void arrive(matrix_index tile, std::uint64_t number, dense<T> part) {
+    waiting_[tile].arrive(number, std::move(part),
+                          [&](const dense<T>& next) { add(tile, next.view()); });
+  }
+
+  matrix_view<T> to_;
+  dense<T> aside_;
+  update_box::outgoing leaving_;
+  std::map<matrix_index, in_order<dense<T>>> waiting_;
+};
+
+template <class C, class Over>
+class sparse_target : target_base<C, Over> {
+  using base = target_base<C, Over>;
+  using T = typename C::value_type;
+  using I = typename C::index_type;
+  using sum = automatic_accumulator<T, I, Over>;
+  using base::c, base::over, base::how, base::box, base::times, base::drain;
+
+ public:
+  sparse_target(base known) : base(std::move(known)), multiplier_(over) {
+    for (matrix_index tile : c.my_tiles()) {
+      auto& own = own_.emplace(tile, sum(c.layout().tile_shape(tile), over)).first->second;
+      if (how.accumulate) own.accumulate(csr<T, I>(c.my_tile(tile)));
+    }
+  }
+
+  void start(const multiply_task& task) {
+    part_ = std::make_unique<sum>(c.layout().tile_shape(task.c), over);
+  }
+  template <class TileA, class TileB>
+  void piece(const multiply_task&, TileA a, TileB b) {
+    if (a.nnz() == 0 || b.nnz() == 0) return;
+    part_->accumulate(multiplier_.multiply(a.view(), b.view(), {.between_blocks = drain}));
+  }
+  void end(const multiply_task& task) {
+    csr<T, I> part = part_->result();
+    part_.reset();
+    if (base::is_mine(task.c)) {
+      arrive(task.c, part_number(task), std::move(part));
+    } else if (part.nnz() != 0 || how.ordered) {
+      const csr_block<T, I> shape{part.rows(), part.nnz()};
+      auto leaving = base::room(shape.bytes());
+      write(shape, part.view(), leaving.data());
+      base::send(task.c, leaving,
+                 {.nnz = part.nnz(), .sorted = part.sorted(), .order = part_number(task)});
+    }
+  }
+  void give_up() { part_.reset(); }
+
+  void take(const update_box::header& of, const std::byte* data) {
+    const matrix_index tile{of.row, of.column};
+    const matrix_shape shape = c.layout().tile_shape(tile);
+    const csr_block<T, I> block{shape.rows, of.nnz};
+    auto* units = reinterpret_cast<const typename csr_block<T, I>::unit*>(data);
+    arrive(tile, of.order, csr<T, I>(block.view(units, shape, of.sorted != 0)));
+  }
+  void finish() {
+    for (auto& [tile, own] : own_) {
+      csr<T, I> result = own.result();
+      c.set_tile(tile, result.view());
+    }
+  }
+
+ private:
+  static void write(const csr_block<T, I>& shape, csr_view<T, I> from, std::byte* to) {
+    auto* row_begin = reinterpret_cast<std::int64_t*>(to);
+    for (std::size_t i = 0; i <= from.rows(); ++i)
+      row_begin[i] = static_cast<std::int64_t>(from.entries_before(i));
+    std::ranges::copy(from.values(), reinterpret_cast<T*>(to + shape.values_at()));
+    std::ranges::copy(from.columns(), reinterpret_cast<I*>(to + shape.columns_at()));
+  }
+  void arrive(matrix_index tile, std::uint64_t number, csr<T, I> part) {
+    sum& own = own_.at(tile);
+    if (!how.ordered) return own.accumulate(std::move(part));
+    waiting_[tile].arrive(number, std::move(part),
+                          [&](csr<T, I>& next) { own.accumulate(std::move(next)); });
+  }
+
+  sparse_multiplier<T, I, Over> multiplier_;
+  std::map<matrix_index, sum> own_;
+  std::unique_ptr<sum> part_;
+  std::map<matrix_index, in_order<csr<T, I>>> waiting_;
+};
+
+}  // namespace far::inline FARSIDE_BACKEND::detail
