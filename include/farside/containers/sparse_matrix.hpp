@@ -257,23 +257,26 @@ template <class Op>
 void sparse_matrix<T, I>::assemble(Op op) {
   state& s = *state_;
   auto note = detail::calling<"sparse_matrix::assemble">(s);
-  std::map<matrix_index, std::vector<triplet<T>>> by_tile;
-  for (const auto& [row, column, value] : s.await_arrivals()) {
-    const matrix_index tile = s.layout.tile_of({row, column}), first = s.layout.first_of(tile);
-    std::vector<triplet<T>>& entries = by_tile[tile];
-    if (entries.empty())
-      for (auto [at, old] : my_tile(tile)) entries.push_back({at.row, at.column, old});
-    entries.push_back({row - first.row, column - first.column, value});
-  }
+  s.await_arrivals();
+  std::map<std::uint64_t, typename state::tile_entry> before = s.staged;
+  s.staged.clear();
   detail::do_together(
       s.members, s.full_name() + ": assemble",
       [&] {
-        for (auto& [tile, entries] : by_tile) {
-          set_tile(tile, csr<T, I>::from_triplets(tile_shape(tile), entries, op).view());
-          entries = {};
+        try {
+          s.merge_arrivals([&](matrix_index tile, const std::vector<triplet<T>>& entries) {
+            set_tile(tile, csr<T, I>::from_triplets(tile_shape(tile), entries, op).view());
+          });
+        } catch (...) {
+          s.unstage(before);
+          throw;
         }
       },
-      [] {});
+      [&] { s.unstage(before); });
+  s.forget_arrivals();
+  // What was set before and not published is, too; what was merged counts.
+  for (auto& [tile, entry] : before)
+    if (!s.staged.try_emplace(tile, entry).second) dealloc(entry.where);
   s.publish();
 }
 

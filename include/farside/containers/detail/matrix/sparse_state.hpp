@@ -158,7 +158,6 @@ struct sparse_state : matrix_state {
   void send(rank_t to) {
     std::vector<inserted>& entries = leaving[to];
     if (entries.empty()) return;
-    sent[to] += entries.size();
     if (to == members.rank()) {
       take(to, entries);
     } else {
@@ -167,6 +166,7 @@ struct sparse_state : matrix_state {
       };
       rpc_ff(members.world_rank(to), handler, id, members.rank(), entries);
     }
+    sent[to] += entries.size();
     entries.clear();
   }
   void take(rank_t from, const std::vector<inserted>& entries) {
@@ -174,11 +174,14 @@ struct sparse_state : matrix_state {
     arrived[from].insert(arrived[from].end(), entries.begin(), entries.end());
     arrivals += entries.size();
   }
-  /// Collective: until all that was inserted for this member has come, in the order of the members
-  /// that inserted it.
-  std::vector<inserted> await_arrivals() {
-    for (rank_t to = 0; to < members.size(); ++to) send(to);
-    std::uint64_t expected = 0;
+  /// Collective: until all that was inserted for this member has come.
+  void await_arrivals() {
+    do_together(
+        members, full_name() + ": assemble",
+        [&] {  // a message may find no room; what it has carried stays here then
+          for (rank_t to = 0; to < members.size(); ++to) send(to);
+        },
+        [] {});
     for (std::uint64_t n : all_to_all(sent, members)) expected += n;
     std::fill(sent.begin(), sent.end(), 0);
     auto here_yet = [&] {
@@ -186,14 +189,35 @@ struct sparse_state : matrix_state {
       return arrivals == expected;
     };
     while (!here_yet()) where->wait_round();
-    std::vector<inserted> all;
-    all.reserve(expected);
-    for (auto& from : arrived) {
-      all.insert(all.end(), from.begin(), from.end());
-      from = {};
+  }
+  /// Calls merge(tile, entries) for each tile for which something came: what is there, then what
+  /// came, by the rank that inserted it and in the order of its calls.
+  template <class Merge>
+  void merge_arrivals(Merge merge) const {
+    std::map<matrix_index, std::vector<triplet<T>>> by_tile;
+    for (const auto& from : arrived)
+      for (const auto& [row, column, value] : from) {
+        const matrix_index tile = layout.tile_of({row, column}), first = layout.first_of(tile);
+        std::vector<triplet<T>>& entries = by_tile[tile];
+        if (entries.empty()) {
+          const csr_view<T, I> before = *loadable(tile);
+          for (auto [at, old] : before) entries.push_back({at.row, at.column, old});
+        }
+        entries.push_back({row - first.row, column - first.column, value});
+      }
+    for (auto& [tile, entries] : by_tile) {
+      merge(tile, entries);
+      entries = {};
     }
-    arrivals = 0;
-    return all;
+  }
+  void forget_arrivals() {
+    for (auto& from : arrived) from = {};
+    arrivals = expected = 0;
+  }
+  /// Gives back what was staged, and has `before` staged instead.
+  void unstage(const std::map<std::uint64_t, tile_entry>& before) {
+    for (const auto& [tile, made] : staged) dealloc(made.where);
+    staged = before;
   }
 
   std::vector<tile_entry> directory;             ///< of all tiles, row by row; what was published
@@ -202,7 +226,7 @@ struct sparse_state : matrix_state {
   std::vector<std::uint64_t> sent;               ///< to each member since the last assemble
   std::mutex mutex;                              ///< of what has arrived
   std::vector<std::vector<inserted>> arrived;    ///< from each member
-  std::uint64_t arrivals = 0;
+  std::uint64_t arrivals = 0, expected = 0;
 
  private:
   void free_own() {

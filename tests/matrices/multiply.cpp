@@ -1,0 +1,178 @@
+// Products of integer matrices by every algorithm, against three loops: shapes that divide nothing,
+// tiles that are empty, more ranks than rows; every piece is multiplied exactly once.
+#include "matrix_oracle.hpp"
+
+namespace multiply_tests {
+
+using far::matrix_shape;
+using far::stationary;
+using far::stealing;
+using matrix_tests::contents;
+using matrix_tests::everything;
+using matrix_tests::fill;
+using matrix_tests::product_of;
+
+namespace {
+
+struct problem {
+  matrix_shape c;
+  std::size_t k;
+  std::size_t tile;
+  unsigned density = 150;
+  std::size_t full = ~std::size_t{0};
+};
+
+std::vector<problem> problems() {
+  return {{{23, 17}, 19, 5}, {{16, 16}, 16, 8, 30, 3}, {{2, 3}, 4, 9}, {{31, 1}, 2, 3, 500},
+          {{6, 9}, 7, 2, 0}, {{0, 3}, 4, 2}, {{5, 3}, 0, 2}, {{1, 1}, 40, 3}};
+}
+
+template <class A, class B, class C>
+void check_product(const problem& of, const far::multiply_options& how) {
+  using T = typename C::value_type;
+  const matrix_shape grid = far::squarest_grid(of.c, far::nprocs());
+  const std::size_t t = of.tile;
+  const bool odd = how.algorithm == stationary::slices;
+  A a({of.c.rows, of.k}, far::block_custom{{t, t + 1}, grid});
+  B b({of.k, of.c.columns}, far::block_custom{odd ? matrix_shape{t + 2, t} : matrix_shape{t + 1, t + 2}, grid});
+  C c(of.c, far::block_custom{{t, t + 2}, grid});
+  fill(a, {1, of.density, of.full});
+  fill(b, {2, of.density});
+  fill(c, {3, 100});
+  auto expected = product_of(everything(a), everything(b), of.c.rows, of.k, of.c.columns,
+                             far::plus_times<T>());
+  if (how.accumulate) {
+    auto before = everything(c);
+    for (std::size_t e = 0; e < before.size(); ++e) expected[e] += before[e];
+  }
+  far::barrier();
+
+  auto work = far::async_multiply(a, b, c, how);
+  work.wait();
+  CHECK(everything(c) == expected);
+  std::uint64_t pieces = 0;
+  far::multiply_report report = work.report();
+  for (const auto& member : report.members) pieces += member.pieces;
+  CHECK_EQ(pieces, c.grid_shape().size() * a.grid_shape().columns);
+  CHECK(to_text(report).find("member") != std::string::npos);
+  far::barrier();
+}
+
+template <class A, class B, class C>
+void check_all(stealing help) {
+  for (stationary algorithm : {stationary::c, stationary::a, stationary::b, stationary::layers,
+                               stationary::summa, stationary::slices, stationary::automatic}) {
+    if (help != stealing::none && algorithm != stationary::c && algorithm != stationary::a) continue;
+    bool ordered = false;
+    for (const problem& of : problems()) {
+      // Little memory for partial tiles, so that members wait for room.
+      check_product<A, B, C>(of, {.algorithm = algorithm,
+                                  .stealing = help,
+                                  .accumulate = of.k % 2 == 0,
+                                  .ordered = ordered,
+                                  .update_memory = 2000});
+      ordered = !ordered;
+    }
+  }
+}
+
+using dense = far::matrix<long>;
+using sparse = far::sparse_matrix<long>;
+
+}  // namespace
+
+FAR_TEST(dense_by_dense) { check_all<dense, dense, dense>(stealing::none); }
+FAR_TEST(sparse_by_dense) { check_all<sparse, dense, dense>(stealing::none); }
+FAR_TEST(sparse_by_sparse) { check_all<sparse, sparse, sparse>(stealing::none); }
+FAR_TEST(stealing_at_random) {
+  check_all<dense, dense, dense>(stealing::random);
+  check_all<sparse, sparse, sparse>(stealing::random);
+}
+FAR_TEST(stealing_what_is_near) {
+  check_all<sparse, dense, dense>(stealing::near);
+  check_all<sparse, sparse, sparse>(stealing::near);
+}
+
+FAR_TEST(transposed_factors) {
+  dense a({9, 14}, far::block_custom{{4, 3}}), c({14, 14}, far::block_custom{{3, 3}}),
+      d({9, 9}, far::block_custom{{4, 4}});
+  sparse s({9, 14}, far::block_custom{{4, 3}}), e({14, 14}, far::block_custom{{3, 3}});
+  fill(a, {1});
+  fill(s, {2, 300});
+  auto va = everything(a), vs = everything(s);
+  auto turned = [](const std::vector<long>& of, std::size_t rows, std::size_t columns) {
+    std::vector<long> result(of.size());
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t j = 0; j < columns; ++j) result[j * rows + i] = of[i * columns + j];
+    return result;
+  };
+  const far::plus_times<long> over;
+  for (stationary algorithm : {stationary::c, stationary::a, stationary::b, stationary::layers}) {
+    far::multiply(far::transposed(a), a, c, {.algorithm = algorithm});
+    CHECK(everything(c) == product_of(turned(va, 9, 14), va, 14, 9, 14, over));
+    far::multiply(a, far::transposed(a), d, {.algorithm = algorithm});
+    CHECK(everything(d) == product_of(va, turned(va, 9, 14), 9, 14, 9, over));
+    far::multiply(far::transposed(s), a, c, {.algorithm = algorithm});
+    CHECK(everything(c) == product_of(turned(vs, 9, 14), va, 14, 9, 14, over));
+    far::multiply(far::transposed(s), s, e, {.algorithm = algorithm});
+    CHECK(everything(e) == product_of(turned(vs, 9, 14), vs, 14, 9, 14, over));
+    far::barrier();
+  }
+  dense w({14, 14}, far::block_custom{{5, 2}});
+  far::multiply(far::transposed(a), a, w);  // slices, as tiles do not fit
+  CHECK(everything(w) == product_of(turned(va, 9, 14), va, 14, 9, 14, over));
+  far::barrier();
+}
+
+FAR_TEST(a_piece_at_a_time) {
+  dense a({12, 12}, far::block_custom{{4, 4}}), b({12, 12}, far::block_custom{{4, 4}}),
+      c({12, 12}, far::block_custom{{4, 4}}), d({12, 12}, far::block_custom{{4, 4}});
+  fill(a, {1});
+  fill(b, {2});
+  auto first = far::async_multiply(a, b, c, {.algorithm = stationary::a});
+  auto second = far::async_multiply(b, a, d, {.algorithm = stationary::c, .stealing = stealing::random});
+  bool more = true;
+  while (more) {
+    const bool one = first.step(), other = second.step();
+    more = one || other;
+  }
+  first.wait();
+  { auto ends_here = std::move(second); }  // waits for it
+  const far::plus_times<long> over;
+  CHECK(everything(c) == product_of(everything(a), everything(b), 12, 12, 12, over));
+  CHECK(everything(d) == product_of(everything(b), everything(a), 12, 12, 12, over));
+  far::barrier();
+}
+
+FAR_TEST(in_teams) {
+  far::team half = far::world().split(far::rank() % 2 == 0 ? 0 : 1);
+  sparse a({20, 20}, far::block_custom{{6, 6}}, {.over = half}), c({20, 20}, far::block_custom{{6, 6}}, {.over = half});
+  fill(a, {far::rank() % 2 + 1});
+  for (stationary algorithm : {stationary::a, stationary::summa}) {
+    far::multiply(a, a, c, {.algorithm = algorithm});
+    auto va = everything(a);
+    CHECK(everything(c) == product_of(va, va, 20, 20, 20, far::plus_times<long>()));
+    far::barrier(half);
+  }
+}
+
+FAR_TEST(wrong_uses) {
+  dense a({4, 6}, {.name = "left"}), b({6, 5}), c({4, 5}), wrong({5, 5});
+  CHECK_THROWS(far::multiply(a, b, wrong), "have no product of 5 x 5");
+  CHECK_THROWS(far::multiply(a, a, c), "have no product");
+  dense s({4, 4}), t({4, 4});
+  CHECK_THROWS(far::multiply(s, t, s), "is a factor and the product too");
+  CHECK_THROWS(far::multiply(s, far::transposed(t), t), "is a factor and the product too");
+  dense odd({4, 4}, far::block_custom{{3, 3}});
+  CHECK_THROWS(far::multiply(s, odd, t, {.algorithm = stationary::a}),
+               far::nprocs() == 1 ? "do not fit each other" : "do not fit each other");
+  CHECK_THROWS(far::multiply(s, t, c, {.stealing = stealing::near}), "have no product");
+  dense u({4, 4});
+  CHECK_THROWS(far::multiply(s, t, u, {.algorithm = stationary::b, .stealing = stealing::near}),
+               "gives nothing to steal");
+  CHECK_THROWS(far::multiply(far::transposed(s), t, u, {.algorithm = stationary::summa}),
+               "SUMMA needs");
+  far::barrier();
+}
+
+}  // namespace multiply_tests
