@@ -1,6 +1,8 @@
 // Products over other semirings and of other types; sums that come out the same, to the last bit.
 #include "matrix_oracle.hpp"
 
+#include <farside/algorithms/multiply_plan.hpp>
+
 #include <cmath>
 #include <complex>
 
@@ -101,6 +103,37 @@ FAR_TEST(ordered_sums_are_the_same_to_the_last_bit) {
       CHECK(everything(c) == everything(again));
       far::barrier();
     }
+}
+
+FAR_TEST(inspected_and_filled) {
+  far::sparse_matrix<long> a({25, 20}, tiles(7, 6)), b({20, 15}, tiles(6, 5)), c({25, 15}, tiles(7, 5));
+  fill(a, {1});
+  fill(b, {2});
+  far::multiply_plan plan = far::multiply_inspect(a, b, c);
+  auto va = everything(a), vb = everything(b);
+  std::uint64_t products = 0;
+  const auto local = a.to_local();
+  for (auto [at, x] : local.view()) products += b.slice({at.column, at.column + 1}, {0, 15}).nnz();
+  CHECK_EQ(plan.products, products);
+  far::barrier();
+  for (int round = 0; round < 3; ++round) {
+    far::multiply_fill(plan, a, b, c);
+    CHECK(c.nnz() <= plan.most_entries);
+    CHECK(everything(c) == product_of(everything(a), everything(b), 25, 20, 15, far::plus_times<long>()));
+    a.apply([&](long& x) { x += round + 1; });
+    b.apply([&](far::matrix_index at, long& x) { x -= static_cast<long>(at.row); });
+  }
+  far::barrier();
+  // The same number of entries, one of them elsewhere.
+  far::sparse_matrix<long> one({4, 4}, tiles(2, 2)), other({4, 4}, tiles(2, 2)), product({4, 4}, tiles(2, 2));
+  if (far::rank() == 0) one.insert({0, 0}, 2);
+  one.assemble();
+  auto small = far::multiply_inspect(one, one, product);
+  far::multiply_fill(small, one, one, product);
+  if (far::rank() == 0) other.insert({1, 1}, 2);
+  other.assemble();
+  CHECK_THROWS(far::multiply_fill(small, other, other, product), "make another plan");
+  far::barrier();
 }
 
 }  // namespace semirings_tests

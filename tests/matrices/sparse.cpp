@@ -98,11 +98,11 @@ FAR_TEST(tiles_are_published_together) {
   // Of two that are set before a publish the last one counts; an empty one has no memory.
   for (matrix_index tile : m.my_tiles()) {
     m.set_tile(tile, part.view());
-    m.set_tile(tile, far::csr<int>(matrix_shape{5, 5}).view());
+    m.set_tile(tile, far::csr<int>(matrix_shape{5, 5}));
   }
   m.publish();
   CHECK_EQ(m.nnz(), 0u);
-  CHECK(m.tile({1, 1}).view().nnz() == 0 && !m.find({9, 9}));
+  CHECK(m.tile({1, 1}).nnz() == 0 && !m.find({9, 9}));
   far::barrier();
 }
 
@@ -116,7 +116,7 @@ FAR_TEST(wrong_uses) {
     if (m.owner({t / 2, t % 2}) == far::rank())
       CHECK_THROWS(m.set_tile({t / 2, t % 2}, part.view()), "was given 3 x 2");
     else
-      CHECK_THROWS(m.set_tile({t / 2, t % 2}, far::csr<int>(matrix_shape{2, 2}).view()), "Only the owner");
+      CHECK_THROWS(m.set_tile({t / 2, t % 2}, far::csr<int>(matrix_shape{2, 2})), "Only the owner");
   }
   CHECK_THROWS((far::sparse_matrix<int, signed char>({4, 1000}, far::block_row())),
                "do not fit column indices of 8 bits");

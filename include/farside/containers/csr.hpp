@@ -85,9 +85,10 @@ class csr {
   }
 
   /// Valid until the matrix changes or ends. Local; no communication.
-  csr_view<T, I> view() const {
+  csr_view<T, I> view() const& {
     return {shape_, row_begin_.data(), columns_.data(), values_.data(), sorted_};
   }
+  void view() const&& = delete;  ///< of a temporary: it would end before the view. Name it first
   /// The same. Local; no communication.
   operator csr_view<T, I>() const { return view(); }
 

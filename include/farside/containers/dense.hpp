@@ -43,8 +43,9 @@ class dense {
   const T* data() const { return elements_.data(); }
 
   /// Views are valid as long as the matrix, also when that is moved. Local; no communication.
-  matrix_view<T> view() { return {elements_.data(), shape_}; }
-  matrix_view<const T> view() const { return {elements_.data(), shape_}; }
+  matrix_view<T> view() & { return {elements_.data(), shape_}; }
+  matrix_view<const T> view() const& { return {elements_.data(), shape_}; }
+  void view() const&& = delete;  ///< of a temporary: it would end before the view. Name it first
   operator matrix_view<T>() { return view(); }
   operator matrix_view<const T>() const { return view(); }
 

@@ -23,7 +23,8 @@ class matrix_tile {
 
   /// What to read. Valid as long as this object; of a view, as long as the tile is not changed.
   /// Local; no communication.
-  matrix_view<const T> view() const { return view_; }
+  matrix_view<const T> view() const& { return view_; }
+  void view() const&& = delete;  ///< of a temporary: it would end before the view. Name it first
   operator matrix_view<const T>() const { return view_; }
   matrix_shape shape() const { return view_.shape(); }
   const T& operator[](matrix_index at) const { return view_[at]; }

@@ -265,7 +265,7 @@ void sparse_matrix<T, I>::assemble(Op op) {
       [&] {
         try {
           s.merge_arrivals([&](matrix_index tile, const std::vector<triplet<T>>& entries) {
-            set_tile(tile, csr<T, I>::from_triplets(tile_shape(tile), entries, op).view());
+            set_tile(tile, csr<T, I>::from_triplets(tile_shape(tile), entries, op));
           });
         } catch (...) {
           s.unstage(before);

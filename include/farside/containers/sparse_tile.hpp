@@ -60,7 +60,8 @@ class sparse_tile {
 
   /// What to read, with column indices that count from the tile's first column. Valid as long as
   /// this object; of a view, until the tile is published anew. Local; no communication.
-  const csr_view<T, I>& view() const { return view_; }
+  const csr_view<T, I>& view() const& { return view_; }
+  void view() const&& = delete;  ///< of a temporary: it would end before the view. Name it first
   operator csr_view<T, I>() const { return view_; }
   matrix_shape shape() const { return view_.shape(); }
   std::size_t nnz() const { return view_.nnz(); }

@@ -28,6 +28,7 @@ class in_order {
  public:
   template <class Add>
   void arrive(std::uint64_t number, Part part, Add add) {
+    if (FARSIDE_MUTANT(parts_in_any_order)) return add(part);
     waiting_.emplace(number, std::move(part));
     for (auto next = waiting_.find(next_); next != waiting_.end(); next = waiting_.find(++next_)) {
       add(next->second);

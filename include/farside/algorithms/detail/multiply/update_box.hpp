@@ -118,7 +118,11 @@ class update_box {
     ptr<std::uint64_t> head = heads_[over_.rank()];
     if (load_own(c, head) == 0) return;
     std::vector<std::pair<ptr<unit>, header>> list;
-    for (auto at = ptr<unit>::from_raw(swap(head, std::uint64_t{0})); at;) {
+    std::uint64_t first = FARSIDE_MUTANT(update_list_read_then_cleared)
+                              ? atomic_load(head)
+                              : swap(head, std::uint64_t{0});
+    if (FARSIDE_MUTANT(update_list_read_then_cleared)) atomic_store(head, std::uint64_t{0});
+    for (auto at = ptr<unit>::from_raw(first); at;) {
       header found = get(pointer_cast<header>(at));
       list.emplace_back(at, found);
       at = ptr<unit>::from_raw(found.next);
@@ -127,6 +131,8 @@ class update_box {
       const auto& [at, found] = *one;
       const ptr<unit> data = at + static_cast<std::ptrdiff_t>(sizeof(header) / sizeof(unit));
       const std::size_t n = units(found.bytes) - sizeof(header) / sizeof(unit);
+      auto let_go = [&] { atomic_store(pointer_cast<std::uint64_t>(at) + 1, std::uint64_t{1}); };
+      if (FARSIDE_MUTANT(update_taken_too_early)) let_go();
       if (const unit* here_it_is = data.local()) {
         note(c, operation::get, data.rank(), n * sizeof(unit), false);
         take(found, reinterpret_cast<const std::byte*>(here_it_is));
@@ -135,7 +141,7 @@ class update_box {
         get(data, fetched_.data(), n);
         take(found, reinterpret_cast<const std::byte*>(fetched_.data()));
       }
-      atomic_store(pointer_cast<std::uint64_t>(at) + 1, std::uint64_t{1});
+      let_go();
       ++handled_;
     }
   }

@@ -13,6 +13,7 @@
 // for assemble.
 #pragma once
 
+#include <farside/base/mutants.hpp>
 #include <farside/containers/csr.hpp>
 #include <farside/containers/detail/matrix/state.hpp>
 #include <farside/containers/sparse_tile.hpp>
@@ -133,7 +134,7 @@ struct sparse_state : matrix_state {
     std::vector<change> mine;
     for (const auto& [tile, made] : staged) mine.push_back({tile, made});
     staged.clear();
-    barrier(members.members());
+    if (!FARSIDE_MUTANT(tile_replaced_before_barrier)) barrier(members.members());
     std::vector<ptr<unit>> replaced;
     for (const auto& changes : all_gather(mine, members))
       for (const change& one : changes) {
@@ -141,7 +142,7 @@ struct sparse_state : matrix_state {
         if (known.where && known.where.rank() == where->link.rank()) replaced.push_back(known.where);
         known = one.now;
       }
-    barrier(members.members());
+    if (!FARSIDE_MUTANT(tiles_published_early)) barrier(members.members());
     for (ptr<unit> old : replaced) dealloc(old);
   }
 
