@@ -1,6 +1,6 @@
 #include "options.hpp"
 
-#include "option_reader.hpp"
+#include "option_values.hpp"
 
 namespace far::app {
 

@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "job.hpp"
-#include "option_reader.hpp"
+#include "option_values.hpp"
 #include "privacy.hpp"
 #include "relay.hpp"
 #include "sim.hpp"

@@ -1,5 +1,5 @@
 // hash_map: to a file and back; files that are damaged, and files that cannot be written.
-#include <farside/core/detail/draft.hpp>
+#include <farside/core/draft.hpp>
 
 #include "amounts.hpp"
 #include "harness.hpp"

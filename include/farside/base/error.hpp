@@ -63,10 +63,17 @@ inline std::string join(std::initializer_list<message_part> parts) {
   return result;
 }
 
+}  // namespace detail
+
+/// The parts, one behind the other: text, numbers, and whatever has a function to_text. Local; no communication.
 template <class... Parts>
 std::string text(const Parts&... parts) {
-  return join({message_part(parts)...});
+  return detail::join({detail::message_part(parts)...});
 }
+
+namespace detail {
+
+using FARSIDE_BACKEND::text;
 
 template <class Error>
 [[noreturn, gnu::cold, gnu::noinline]] void raise_joined(

@@ -1,5 +1,5 @@
-// Mixing bits: from keys, or from numbers that count up, to words whose bits are all as good as random. Also
-// the stream of pseudo-random numbers that tests, generators and back-offs use.
+// Mixing bits: from keys, or from numbers that count up, to words whose bits are all as good as random.
+// <farside/base/random.hpp> makes a stream of pseudo-random numbers of it.
 #pragma once
 
 #include <farside/base/backend_choice.hpp>
@@ -15,13 +15,15 @@ inline constexpr std::uint64_t mix_offset = 0x9e37'79b9'7f4a'7c15,
                                mix_first = 0xbf58'476d'1ce4'e5b9,
                                mix_second = 0x94d0'49bb'1331'11eb;
 
-/// A bijection of 64 bits in which each bit of the result depends on each bit of `x`.
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x += mix_offset;
+/// A bijection of 64 bits in which each bit of the result depends on each bit of `x`. Of 0 it makes 0.
+constexpr std::uint64_t scramble(std::uint64_t x) {
   x = (x ^ x >> 30) * mix_first;
   x = (x ^ x >> 27) * mix_second;
   return x ^ x >> 31;
 }
+
+/// Likewise, but of no small number it makes another one.
+constexpr std::uint64_t mix(std::uint64_t x) { return scramble(x + mix_offset); }
 
 /// Both halves of a 128-bit product, one over the other.
 constexpr std::uint64_t folded_product(std::uint64_t a, std::uint64_t b) {

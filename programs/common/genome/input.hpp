@@ -25,6 +25,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -252,7 +253,8 @@ class input_reader {
       if (last) break;
       last = finished_.value() == sources;
       if (!poll(0, records_)) stop();
-      far::detail::here().wait_round();
+      far::progress();
+      std::this_thread::yield();
     }
   }
 
