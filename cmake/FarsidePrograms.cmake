@@ -112,7 +112,7 @@ foreach(mpi openmpi mpich)
   set(farside_full_ranks_${mpi}-late 2)
 endforeach()
 set(farside_full_ranks_openmpi-late 2 3)
-# Strategies of the mpi back end (docs/strategies.md). Debian's MPICH cannot spawn.
+# Strategies of the mpi back end (docs/mpi_progress.md). Debian's MPICH cannot spawn.
 set(farside_strategy_flavours "")
 foreach(strategy two_sided progress_thread progress_rank spawned)
   foreach(mpi openmpi mpich)

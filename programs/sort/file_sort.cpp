@@ -6,6 +6,7 @@
 #include <sort/file.hpp>
 #include <sort/options.hpp>
 #include <sort/radix.hpp>
+#include <toolkit/table.hpp>
 
 #include <algorithm>
 #include <cstdio>

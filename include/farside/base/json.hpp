@@ -44,9 +44,9 @@ class json_writer {
     return *this;
   }
 
-  /// A value: a string, a number, a truth value or nothing (null). A number that is infinite or none at all becomes
-  /// null, as JSON has neither; others keep six digits behind which they mean nothing to a reader of measurements.
-  /// Local; no communication.
+  /// A value: a string, a number, a truth value or nothing (null). Infinite numbers and NaN become null, as JSON has
+  /// neither. Numbers with a fraction have six digits, which is more than any measurement is worth. Local; no
+  /// communication.
   json_writer& value(std::string_view string) {
     separate();
     quote(string);

@@ -11,8 +11,8 @@
 
 namespace far::inline FARSIDE_BACKEND {
 
-/// A stream of uniform 64-bit numbers (splitmix64). It is a uniform random bit generator, as the distributions of
-/// <random> want one. Not for secrets. Local; no communication: a number costs a nanosecond.
+/// A stream of uniform 64-bit numbers (splitmix64), from which the distributions of the standard library can draw. Not
+/// for secrets. Local; no communication: a number costs a nanosecond.
 class random_stream {
  public:
   using result_type = std::uint64_t;
@@ -35,6 +35,7 @@ class random_stream {
   /// A number from 0 up to, but not including, 1. Local; no communication.
   constexpr double real() { return static_cast<double>((*this)() >> 11) * 0x1p-53; }
 
+  /// The least number that there can be, and the largest. Local; no communication.
   static constexpr std::uint64_t min() { return 0; }
   static constexpr std::uint64_t max() { return std::numeric_limits<std::uint64_t>::max(); }
 

@@ -103,7 +103,7 @@ class draft {
 
   /// Collective over the team: opens the file on all members. Returns why it cannot be, on all members alike, or
   /// nothing. A link is followed. `prepare(name)` is called on all members before there is a named draft. Costs 5
-  /// collectives, and 4 more for a named draft.
+  /// collectives, and 3 more for a named draft.
   template <class Prepare>
   std::string create(const std::string& path, Prepare prepare) {
     std::error_code failed;

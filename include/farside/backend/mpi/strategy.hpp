@@ -6,7 +6,7 @@
 //   progress_rank    messages; some ranks of each node serve, and never return to the user's main
 //   spawned          messages; processes made by MPI_Comm_spawn serve
 //
-// docs/strategies.md has the costs of each. Where all ranks are on one node and may share memory,
+// docs/mpi_progress.md has the costs of each. Where all ranks are on one node and may share memory,
 // none of this is used: loads and stores do everything.
 #pragma once
 
