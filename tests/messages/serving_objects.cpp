@@ -127,7 +127,7 @@ FAR_TEST(containers_travel_by_name) {
 }
 
 FAR_TEST(containers_in_phases_and_visits) {
-  far::fast_queue<int> inbox(0, 64);
+  far::fast_queue<int> inbox(0, std::size_t{far::nprocs()} * far::nprocs());
   far::distributed<std::vector<int>> mine;
   far::visits visits;
   for (far::rank_t r = 0; r < far::nprocs(); ++r)

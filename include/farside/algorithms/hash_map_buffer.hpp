@@ -46,10 +46,10 @@ class hash_map_buffer {
       : map_(&map),
         op_(op),
         alongside_(with.alongside),
+        waiting_(slots_for(with.combining)),  // first, as all members refuse too large a number
         exchange_(std::make_unique<exchange<item>>(
             container_options{.name = map.name() + " buffer", .over = map.members()},
-            with.message_bytes)),
-        waiting_(slots_for(with.combining)) {}
+            with.message_bytes)) {}
   explicit hash_map_buffer(Map& map) : hash_map_buffer(map, options{}) {}
   /// Collective. `op` combines: `far::hash_map_buffer marks(map, std::bit_or<>());`
   template <std::same_as<Op> Given>
@@ -165,8 +165,8 @@ class hash_map_buffer {
   Map* map_;
   Op op_;
   concurrency alongside_;
-  std::unique_ptr<exchange<item>> exchange_;
   std::vector<waiting> waiting_;
+  std::unique_ptr<exchange<item>> exchange_;
 };
 
 template <class Map, class Op>
