@@ -26,9 +26,9 @@ said() {
   done
 }
 
-# expect TEXT... -- COMMAND...: must fail, and say so.
-expect() {
-  local texts=() status
+# try TEXT... -- COMMAND...: runs the command; leaves its $status, and the texts in $texts.
+try() {
+  texts=()
   while [[ $1 != -- ]]; do
     texts+=("$1")
     shift
@@ -38,6 +38,12 @@ expect() {
   number=$((number + 1))
   { timeout -k 2 30 "$@" >"$output" 2>&1 </dev/null; } 2>/dev/null # the shell's own 'Aborted'
   status=$?
+}
+
+# expect TEXT... -- COMMAND...: must fail, and say so.
+expect() {
+  local texts status
+  try "$@"
   if ((status == 124 || status == 137)); then
     fail "hangs"
   elif ((status == 0)); then
@@ -50,16 +56,8 @@ expect() {
 
 # accept TEXT... -- COMMAND...: must succeed.
 accept() {
-  local texts=() status
-  while [[ $1 != -- ]]; do
-    texts+=("$1")
-    shift
-  done
-  shift
-  what="$*"
-  number=$((number + 1))
-  { timeout -k 2 30 "$@" >"$output" 2>&1 </dev/null; } 2>/dev/null # the shell's own 'Aborted'
-  status=$?
+  local texts status
+  try "$@"
   ((status == 0)) || fail "ends with status $status, not 0"
   said "${texts[@]}"
 }
