@@ -12,7 +12,7 @@
 namespace far::bench {
 namespace {
 
-/// Who talks to whom.
+/// Which ranks access which memory.
 enum class partners { all, pair, self };
 constexpr const char* names[] = {"all", "pair", "self"};
 
@@ -31,7 +31,7 @@ struct footprint {
 };
 
 /// Places in an order computed beforehand, for one way to access them. Slices go on where the last
-/// one ended, whoever ran it, so that nothing is in the cache only because the other has just used
+/// one ended, of ours or of the floor, so that nothing is in the cache only because the other has just used
 /// it.
 template <class By>
 class walk {
@@ -82,7 +82,7 @@ struct chained_ordered_gets {
 
 /// What a rank does between two atomics: nothing; or something that takes a while, each time
 /// another one of up to 256 steps. Raw atomics of Open MPI are locks that ranks spin for, and all
-/// ranks' locks lie side by side: one who comes back at once finds the lock still in its cache, and
+/// ranks' locks lie side by side: a rank that comes back at once finds the lock still in its cache, and
 /// a moment later it may be gone, so that the same two calls take now 80 ns and now 140
 /// (README.md). With pauses all cases are met, and a step more makes it longer, each time.
 template <bool Made>

@@ -14,8 +14,8 @@ namespace {
 /// variables of their own, see maps.cpp.
 ///
 /// `shared`: so few that ranks send lines to and fro, which a table of one process never does. The
-/// floor that does as much is a plain table that all share; that of one process is there for
-/// whoever asks what sharing costs.
+/// floor that does as much is a plain table that all share; that of one process shows
+/// what sharing costs.
 void inserts(suite& s, const char* where, std::size_t entries, bool shared) {
   auto name = [&](const char* what) { return text("hash_map ", what, ", ", where); };
   auto by_one = [&](const char* what) {

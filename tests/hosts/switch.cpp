@@ -135,7 +135,7 @@ std::vector<port> make_ports(const std::vector<std::string>& processes) {
   }
   enter_network(own);
   close(own);
-  ports.emplace_back();  // the last to appear is that of scripts/hosts, who waits for it
+  ports.emplace_back();  // scripts/hosts waits for this one, so it is the last to appear
   return ports;
 }
 

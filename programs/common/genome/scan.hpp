@@ -155,8 +155,8 @@ std::uint64_t scan_fastq(text_window& text, std::uint64_t stop, Sink&& sink, Pol
 
 /// Moves to the first record of four lines that begins here or later: a line '@...' whose second
 /// next line begins with '+' (a line of qualities may begin with '@', but two lines after it comes
-/// a sequence). Where sequences take several lines this may be wrong, or find nothing: whoever
-/// scans the text before will come to another place.
+/// a sequence). Where sequences take several lines this may be wrong, or find nothing: the
+/// rank that scans the text before will come to another place.
 inline void find_fastq_record(text_window& text) {
   line current = line_at(text, 0);
   while (current.size != no_line) {

@@ -1,5 +1,5 @@
-// Genomes with repeats, and reads of them with errors, from a seed: whoever makes read number n, it
-// is the same.
+// Genomes with repeats, and reads of them with errors, from a seed. Read number n is the same on
+// whatever rank it is made.
 #pragma once
 
 #include "kmer.hpp"
