@@ -3,7 +3,7 @@
 //
 //   a path has two ends, a side of a node each; a rank that begins at one walks to the other
 //
-//     not claimed  --(fetch_or on the lesser of the two ends: its setter has the contig)     -->
+//     not claimed  --(fetch_or on the lesser of the two ends: its setter has the contig)----->
 //     claimed      --(fetch_or on the greater one: its rank need not begin there)-->  both claimed
 //
 //   Invariant: the bit of the lesser end is set by the rank that emits the path. Atomics on a word
