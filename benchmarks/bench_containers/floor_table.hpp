@@ -2,6 +2,8 @@
 // thirds full, buckets as large as ours, the same hash.
 #pragma once
 
+#include "rows.hpp"
+
 #include <farside/containers/hash_map.hpp>
 #include <farside/farside.hpp>
 
