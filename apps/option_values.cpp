@@ -31,7 +31,7 @@ std::string checked_segment(const std::string& text) {
   auto bytes = parse_size(text);
   if (!bytes)
     throw error(usage_error, "--segment " + text +
-                                 ": that is not a size; write bytes, or a whole number with K, M, "
+                                 ": that is not a size; write bytes, or a number with K, M, "
                                  "G or T, such as --segment 256M");
   if (*bytes < 4096)
     throw error(usage_error, "--segment " + text + ": a segment of " +
