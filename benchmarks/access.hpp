@@ -89,13 +89,13 @@ class by_cpu {
       return;
     }
     for (int i = 0; round.load(std::memory_order_acquire) == now; ++i)
-      if (crowded_ || i > 10000) sched_yield();
+      if (oversubscribed_ || i > 10000) sched_yield();
   }
 
  private:
   word& arrived_;
   word& round_;
-  bool crowded_ = nprocs() > detail::usable_cores();
+  bool oversubscribed_ = nprocs() > detail::usable_cores();
 };
 
 /// Whether an atomic of that way takes a lock of the target, and ranks spin for it.

@@ -304,7 +304,7 @@ class hash_map {
                             concurrency with) const {
     engine& e = *state_;
     if constexpr (FARSIDE_CHECKED) {
-      detail::silence::check();
+      detail::no_communication::check();
       // Whatever else is promised with it, `local` says that nobody else is there.
       e.overlaps.check(kind, name,
                        includes(with, concurrency::owner_only) ? concurrency::owner_only : with,

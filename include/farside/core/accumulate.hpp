@@ -26,7 +26,7 @@
 
 #include <farside/backend/shared/add_in_place.hpp>
 #include <farside/base/mutants.hpp>
-#include <farside/core/context.hpp>
+#include <farside/core/access.hpp>
 #include <farside/core/future.hpp>
 
 #include <algorithm>
@@ -80,24 +80,22 @@ constexpr void require_accumulable() {
 /// Whether the transport adds such components by itself.
 template <component C, class Link>
 bool adds_natively(const Link& link) {
-  if constexpr (requires { link.template accumulates<C>(); })
+  if constexpr (accumulates<Link, C>)
     return link.template accumulates<C>();
   else
-    return link.coherent();
+    return false;
 }
 
+/// `link`: the back end or a fast link. It adds natively.
 template <class Link, component C>
 void add_natively(Link& link, rank_t rank, std::size_t offset, const C* from, std::size_t n) {
-  if constexpr (requires { link.accumulate(rank, offset, from, n); })
-    link.accumulate(rank, offset, from, n);
-  else
-    add_in_place(link.address(rank, offset), from, n);
+  if constexpr (accumulates<Link, C>) link.accumulate(rank, offset, from, n);
 }
 
 template <class Link, component C>
 typename Link::request begin_to_add(Link& link, rank_t rank, std::size_t offset, const C* from,
                                     std::size_t n) {
-  if constexpr (requires { link.async_accumulate(rank, offset, from, n); }) {
+  if constexpr (starts_accumulates<Link, C>) {
     return link.async_accumulate(rank, offset, from, n);
   } else {
     add_natively(link, rank, offset, from, n);

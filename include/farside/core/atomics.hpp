@@ -7,7 +7,7 @@
 // All are one-sided; async_ forms are complete when their future is ready.
 #pragma once
 
-#include <farside/core/context.hpp>
+#include <farside/core/access.hpp>
 #include <farside/core/future.hpp>
 
 #include <bit>

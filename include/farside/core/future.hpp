@@ -14,7 +14,7 @@
 #pragma once
 
 #include <farside/base/mutants.hpp>
-#include <farside/core/context.hpp>
+#include <farside/core/access.hpp>
 
 #include <atomic>
 #include <coroutine>
@@ -158,11 +158,11 @@ class [[nodiscard]] future {
     if (now_ || require().poll()) return;
     detail::context& c = detail::here();
     const char* asked = c.asked.load(std::memory_order_relaxed);
-    detail::waits note(c,
-                       asked != nullptr           ? detail::job::waiting::answer
-                       : detail::is_in_handler(c) ? detail::job::waiting::reply
-                                                  : detail::job::waiting::future,
-                       detail::job::no_rank, asked);
+    detail::wait_marker note(c,
+                             asked != nullptr           ? detail::job::waiting::answer
+                             : detail::is_in_handler(c) ? detail::job::waiting::reply
+                                                        : detail::job::waiting::future,
+                             detail::job::no_rank, asked);
     detail::count_wait(c);
     for (unsigned rounds = 0; !state_->poll();) c.wait_round(rounds);
   }

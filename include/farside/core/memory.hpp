@@ -2,7 +2,7 @@
 #pragma once
 
 #include <farside/base/mutants.hpp>
-#include <farside/core/context.hpp>
+#include <farside/core/access.hpp>
 #include <farside/core/rma.hpp>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ inline bool extend_heap(context& c, std::size_t bytes, std::size_t alignment) {
 /// Whether a simulated machine lets this allocation fail.
 template <class Link>
 bool planned_failure(Link& link) {
-  if constexpr (requires { link.machine(); })
+  if constexpr (simulates_machine<Link>)
     return link.machine().allocation_fails();
   else
     return false;

@@ -262,7 +262,7 @@ inline void mutex_state::unlock(std::size_t i) {
       last = compare_swap(tail(i), me(), 0) == me();
     if (!last && FARSIDE_MUTANT(mutex_unlinked_forgotten)) last = true;
     if (!last) {
-      waits note(*where, job::waiting::unlock, job::no_rank, label.c_str());
+      wait_marker note(*where, job::waiting::unlock, job::no_rank, label.c_str());
       while ((after = successor(i)) == 0) where->wait_round();
     }
   }

@@ -3,7 +3,7 @@
 // All operations are one-sided: the target takes no part.
 #pragma once
 
-#include <farside/core/context.hpp>
+#include <farside/core/access.hpp>
 #include <farside/core/future.hpp>
 #include <farside/core/ref.hpp>
 
@@ -201,34 +201,23 @@ namespace detail {
 /// one way for both it waits once.
 template <class T>
 [[gnu::always_inline]] inline void put_through(ptr<T> to, const T* from, std::size_t n) {
-  auto at_once = [&](auto& view) __attribute__((always_inline)) {
-    if constexpr (requires { view.put_through(to.rank(), to.offset(), from, n); }) {
-      notice while_waiting(quick.notices, operation::flush, to.rank());
-      view.put_through(to.rank(), aligned_offset(to), from, n * sizeof(T));
+  auto at_once = [&](auto& link) __attribute__((always_inline)) {
+    if constexpr (puts_through<std::remove_cvref_t<decltype(link)>>) {
+      call_marker while_waiting(fast.marks, operation::flush, to.rank());
+      link.put_through(to.rank(), aligned_offset(to), from, n * sizeof(T));
       return true;
     }
     return false;
   };
-  if constexpr (has_far_view<transport> && !FARSIDE_CHECKED)
-    if (quick.far_view && at_once(quick.far_view)) [[likely]]
-      return;
+  if (with_fast_link(at_once)) return;
   put(to, from, n);
   flush(to.rank());
 }
 
-/// get() for who knows that ranks share no memory: that is not asked first.
+/// get() for callers that know that ranks share no memory. `offset` is aligned for T.
 template <class T>
 [[gnu::always_inline]] inline void get_afar(rank_t rank, std::size_t offset, T* to, std::size_t n) {
-  const std::size_t aligned = offset & ~(alignof(T) - 1);  // it is: this tells the compiler
-  if constexpr (has_far_view<transport> && !FARSIDE_CHECKED) {
-    auto by_view = [&](auto& view) __attribute__((always_inline)) {
-      notice while_waiting(quick.notices, operation::get, rank);
-      view.get(rank, aligned, to, n * sizeof(T));
-    };
-    if (quick.far_view) [[likely]]
-      return by_view(quick.far_view);
-  }
-  get(ptr<T>(rank, aligned), to, n);
+  get(ptr<T>(rank, offset & ~(alignof(T) - 1)), to, n);
 }
 
 }  // namespace detail

@@ -96,7 +96,7 @@ class runtime {
   /// communication.
   bool fail(const char* why) {
     context_->tell_names();
-    if (context_->mourns()) return false;
+    if (context_->is_secondary_failure()) return false;
     context_->slot->say(why);
     return context_->launched();
   }
@@ -182,7 +182,7 @@ inline void compare_simulated(context& c, std::uint64_t number) {
 /// A simulated machine runs many ranks on one thread: it must know whose context is current.
 template <class Context, class Link>
 void bind_to_machine(Link& link, Context* c) {
-  if constexpr (requires { link.machine(); }) {
+  if constexpr (simulates_machine<Link>) {
     auto describe = [](void* of) {
       auto* rank = static_cast<Context*>(of);
       rank->tell_names();
@@ -277,7 +277,7 @@ inline runtime::~runtime() {
   detail::context& c = *context_;
   if (std::uncaught_exceptions() > unwinding_) {
     fail("an exception left the scope of its far::runtime");
-    if (!c.mourns()) c.slot->state.store(end_as_);
+    if (!c.is_secondary_failure()) c.slot->state.store(end_as_);
     if (auto* post = c.messages.load()) post->stop();
     c.values.end();
     detail::end_containers(c);
@@ -289,7 +289,7 @@ inline runtime::~runtime() {
     return;
   }
   try {
-    detail::waits note(c, detail::job::waiting::ending);
+    detail::wait_marker note(c, detail::job::waiting::ending);
     detail::message_service* post = c.service();
     c.tell_names();
     c.slot->left.store(how_it_ends_, std::memory_order_release);

@@ -221,7 +221,7 @@ void exchange_rings::wait_for(rank_t to, const handler* meanwhile, Ready ready) 
   if (ready()) return;
   ++seen_.stalls;
   context& c = here();
-  detail::waits note(c, job::waiting::room, members.world_rank(to), label.c_str());
+  detail::wait_marker note(c, job::waiting::room, members.world_rank(to), label.c_str());
   while (!ready())
     if (drain(meanwhile) == 0) c.wait_round();
 }
@@ -403,7 +403,7 @@ inline void exchange_rings::keep(rank_t from, const std::byte* bytes, std::size_
 inline void exchange_rings::finish(const handler& with) {
   require_outside_handler("finish");
   context& c = here();
-  detail::waits note(c, job::waiting::exchange, job::no_rank, label.c_str());
+  detail::wait_marker note(c, job::waiting::exchange, job::no_rank, label.c_str());
   for (bool idle = false;;) {
     std::uint64_t handled = drain(&with);
     bool all_out = true;

@@ -247,7 +247,9 @@ class session {
   /// FARSIDE_MPI_STRICT, of any rank: nothing beyond the MPI standard, see window.hpp.
   bool strict() const { return strict_; }
   /// More ranks on this node than cores: whoever waits must let others run.
-  bool crowded(rank_t threads = 1) const { return node_processes_ * threads > usable_cores(); }
+  bool oversubscribed(rank_t threads = 1) const {
+    return node_processes_ * threads > usable_cores();
+  }
 
   /// The least of what all ranks give; below 2^63, as MPICH 4.0 compares as if signed. Collective.
   std::uint64_t least(std::uint64_t mine) const { return least(mine, comm_); }

@@ -16,7 +16,7 @@
 // FARSIDE_MPI_STRICT=1 does without, at a price: window_strict.hpp.
 #pragma once
 
-#include <farside/backend/mpi/mpich_waits.hpp>
+#include <farside/backend/mpi/mpich_yield.hpp>
 #include <farside/backend/mpi/request.hpp>
 #include <farside/backend/mpi/session.hpp>
 #include <farside/backend/shared/add_in_place.hpp>
@@ -82,7 +82,7 @@ class window {
   // flush orders, unless in strict mode. Atomics always go through MPI, as they may meet those of
   // others.
   [[gnu::noinline]] void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
-    if (own(rank)) return racy_copy<false>(base_ + offset, from, offset, bytes);
+    if (own(rank)) return copy_words<false>(base_ + offset, from, offset, bytes);
     if (single_ && bytes <= small) [[likely]] {
       start_put(rank, offset, std::memcpy(room_ + offset % 8, from, bytes), bytes);
       use_room(bytes + 8);
@@ -96,12 +96,12 @@ class window {
 
   [[gnu::noinline]] void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     if (own(rank)) {
-      racy_copy<true>(to, base_ + offset, offset, bytes);
+      copy_words<true>(to, base_ + offset, offset, bytes);
       return acquire_fence();
     }
     if (out_of_phase(to, offset, bytes)) [[unlikely]] {
       get_by_copies(rank, offset, to, bytes);
-    } else if (use_request_forms && (bytes < long_get || several_nodes_ || crowded_)) {
+    } else if (use_request_forms && (bytes < long_get || several_nodes_ || oversubscribed_)) {
       mpi_backend::complete(async_get(rank, offset, to, bytes));
     } else {
       bool nothing_else = plain_ && all_settled();
@@ -113,7 +113,7 @@ class window {
   }
 
   /// One thread, not strict, and all segments begin at the same place of their windows: then
-  /// quick_window does what most operations are.
+  /// window_link does what most operations are.
   bool is_plain() const { return plain_; }
   /// So many bytes are one call of MPI, whose counts are ints.
   static constexpr std::size_t longest = std::size_t{1} << 30;
@@ -173,8 +173,8 @@ class window {
 
   void flush() {
     if (started_.load(std::memory_order_relaxed) > flushed_) {
-      if (crowded_) [[unlikely]]
-        knock_dirty();
+      if (oversubscribed_) [[unlikely]]
+        nudge_dirty_targets();
       wait_in_mpi waiting;
       if (single_) {
         flushed_ = started_.load(std::memory_order_relaxed);
@@ -194,7 +194,7 @@ class window {
   /// False: not yet, and time to look around.
   bool await_barrier() {
     constexpr int polls = 200;
-    const int spins = crowded_ ? 0 : 50;
+    const int spins = oversubscribed_ ? 0 : 50;
     for (int i = 0; i < polls; ++i) {
       int done = 0;
       MPI_Test(&barrier_, &done, MPI_STATUS_IGNORE);
@@ -215,7 +215,7 @@ class window {
   /// polls never came through (100 bit-ors: none in 15 s), unless it also calls progress().
   bool await(std::size_t offset, std::uint64_t count) {
     constexpr int polls = 200;
-    const int spins = crowded_ ? 0 : 50;
+    const int spins = oversubscribed_ ? 0 : 50;
     std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(base_ + offset));
     for (int i = 0; i < polls; ++i) {
       MPI_Win_sync(win_);
@@ -252,7 +252,7 @@ class window {
   }
 
  private:
-  friend class quick_window;
+  friend class window_link;
 
   void flush_own_or_clean(rank_t rank) {
     if (dirty(rank)) complete(rank);
@@ -348,8 +348,8 @@ class window {
   /// All operations of this rank on `rank` are complete there, once it returns; it says so before,
   /// as nobody else asks meanwhile.
   [[gnu::always_inline]] void complete(rank_t rank) {
-    if (crowded_) [[unlikely]]
-      knock(rank);
+    if (oversubscribed_) [[unlikely]]
+      nudge_target(rank);
     wait_in_mpi waiting;
     if (single_) {
       target& to = targets_[rank];
@@ -367,8 +367,8 @@ class window {
 #ifdef OPEN_MPI
     complete(rank);
 #else
-    if (crowded_) [[unlikely]]
-      knock(rank);
+    if (oversubscribed_) [[unlikely]]
+      nudge_target(rank);
     wait_in_mpi waiting;
     MPI_Win_flush_local(static_cast<int>(rank), win_);
     if (single_) targets_[rank].settled = numbered_;
@@ -497,14 +497,14 @@ class window {
   // meanwhile. Where ranks share cores, wait for the answer to a get of one spare byte, and yield,
   // before the flush: by then the target has run. 3 and 7 ranks on 2 cores are 4 to 6 times as fast
   // by it.
-  [[gnu::noinline]] void knock(rank_t rank) {
+  [[gnu::noinline]] void nudge_target(rank_t rank) {
     char answer;
-    MPI_Request request = start_knock(rank, answer);
+    MPI_Request request = start_nudge(rank, answer);
     wait_politely(request);
   }
-  void knock_dirty();
+  void nudge_dirty_targets();
   void empty_store();
-  MPI_Request start_knock(rank_t rank, char& answer) {
+  MPI_Request start_nudge(rank_t rank, char& answer) {
     MPI_Request request;
     MPI_Rget(&answer, 1, MPI_BYTE, static_cast<int>(rank), spare_byte_, 1, MPI_BYTE, win_,
              &request);
@@ -533,9 +533,9 @@ class window {
   bool flush_is_a_fence_ = false;  ///< of the CPU, and no more: Open MPI's `osc sm`
   std::atomic<unsigned> own_calls_ = 0;
 #ifdef OPEN_MPI
-  static constexpr bool crowded_ = false;  // it yields by itself
+  static constexpr bool oversubscribed_ = false;  // it yields by itself
 #else
-  bool crowded_ = false;
+  bool oversubscribed_ = false;
 #endif
   std::atomic<std::uint64_t> started_ = 0;  ///< the last stamp
   std::uint64_t flushed_ = 0;               ///< stamps up to this one are complete
@@ -686,7 +686,7 @@ pending window::async_compare_swap(rank_t rank, std::size_t offset, T expected, 
 }
 
 [[gnu::cold]] inline void window::empty_store() {
-  if (crowded_) knock_dirty();
+  if (oversubscribed_) nudge_dirty_targets();
   wait_in_mpi waiting;
 #ifdef OPEN_MPI
   if (!FARSIDE_MUTANT(mpi_store_emptied_early))
@@ -697,11 +697,11 @@ pending window::async_compare_swap(rank_t rank, std::size_t offset, T expected, 
   room_ = store_.get();
 }
 
-inline void window::knock_dirty() {
+inline void window::nudge_dirty_targets() {
   std::vector<MPI_Request> requests;
   std::vector<char> answers(nprocs_);
   for (rank_t rank = 0; rank < nprocs_; ++rank)
-    if (dirty(rank)) requests.push_back(start_knock(rank, answers[rank]));
+    if (dirty(rank)) requests.push_back(start_nudge(rank, answers[rank]));
   for (MPI_Request& request : requests) wait_politely(request);
 }
 

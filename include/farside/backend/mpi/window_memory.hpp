@@ -70,7 +70,7 @@ inline void window::open(const session& mpi, const start_options& options) {
     last_room_ = room_ + (store_bytes - small - 8);
   }
 #ifndef OPEN_MPI
-  crowded_ = mpi.crowded();
+  oversubscribed_ = mpi.oversubscribed();
 #endif
   std::size_t asked =
       options.segment != 0 ? options.segment : size_setting("FARSIDE_SEGMENT").value_or(0);

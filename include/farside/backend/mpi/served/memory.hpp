@@ -161,7 +161,7 @@ class memory {
 
   /// A round of somebody else's wait loop, which may be its first or its last.
   void pause() {
-    if (!progress()) patience::rest_in_turns(pauses_began_, crowded_);
+    if (!progress()) patience::rest_in_turns(pauses_began_, oversubscribed_);
   }
 
   bool test(ticket t) {
@@ -254,7 +254,7 @@ class memory {
   /// Serves, and gives the core and the lock to others now and then, until `ready()`.
   template <class Ready>
   void wait_until(std::unique_lock<gate>& lock, Ready ready) {
-    patience rounds(crowded_);
+    patience rounds(oversubscribed_);
     for (unsigned round = 0; !ready(); ++round) {
       if (server_.is_open() && server_.serve(requests_a_look) != 0) rounds.worked();
       if (gate_.needed()) lock.unlock();
@@ -300,7 +300,7 @@ class memory {
   gate gate_;  ///< guards client_, server_ and all calls of MPI here
   client client_;
   server server_;
-  bool crowded_ = false;
+  bool oversubscribed_ = false;
   bool strict_ = false;
   bool serves_in_calls_ = false;
   std::atomic<unsigned> calls_ = 0;
@@ -433,7 +433,7 @@ inline pending memory::async_get(rank_t rank, std::size_t offset, void* to, std:
 inline bool memory::await(std::size_t offset, std::uint64_t count) {
   constexpr unsigned naps = 100;
   std::atomic_ref<std::uint64_t> word(near_.at<std::uint64_t>(local(mpi_->rank()), offset));
-  patience rounds(crowded_);
+  patience rounds(oversubscribed_);
   for (unsigned napped = 0; napped < naps;) {
     if (word.load(std::memory_order_acquire) >> 1 >= count) return true;
     if (progress())

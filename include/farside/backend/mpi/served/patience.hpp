@@ -33,7 +33,7 @@ namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served {
 
 class patience {
  public:
-  explicit patience(bool crowded) : crowded_(crowded) {}
+  explicit patience(bool oversubscribed) : oversubscribed_(oversubscribed) {}
 
   void worked() { since_ = 0; }
 
@@ -42,7 +42,7 @@ class patience {
     std::uint64_t now = job::monotonic_ns();
     if (since_ == 0) since_ = now;
     std::uint64_t silence = now - since_;
-    bool shared = shares_cores(crowded_, now);
+    bool shared = shares_cores(oversubscribed_, now);
     if (silence < (shared ? 10'000 : 200'000)) return false;
     nap(std::clamp(silence / 16, shared ? shortest / 4 : shortest, longest), now);
     return true;
@@ -50,9 +50,9 @@ class patience {
 
   /// A round of a wait that does not say when it begins and ends: polls for a while, then naps for
   /// a while, and so on. `began` is kept by the caller, for all its threads.
-  static void rest_in_turns(std::atomic<std::uint64_t>& began, bool crowded) {
+  static void rest_in_turns(std::atomic<std::uint64_t>& began, bool oversubscribed) {
     std::uint64_t now = job::monotonic_ns();
-    bool shared = shares_cores(crowded, now);
+    bool shared = shares_cores(oversubscribed, now);
     const std::uint64_t polls = shared ? 10'000 : 400'000, naps = shared ? 200'000 : 100'000;
     std::uint64_t passed = now - began.load(std::memory_order_relaxed);
     if (passed > polls + naps)
@@ -96,14 +96,14 @@ class patience {
   static constexpr std::uint64_t shortest = 20'000, longest = 1'000'000;
 
  private:
-  static bool shares_cores(bool crowded, std::uint64_t now) {
-    return crowded || now < overslept_until.load(std::memory_order_relaxed);
+  static bool shares_cores(bool oversubscribed, std::uint64_t now) {
+    return oversubscribed || now < overslept_until.load(std::memory_order_relaxed);
   }
 
   static constexpr std::uint64_t too_long = 150'000, remembered = 20'000'000;
   inline static std::atomic<std::uint64_t> overslept_until = 0;  ///< by any thread of this process
 
-  bool crowded_;
+  bool oversubscribed_;
   std::uint64_t since_ = 0;
 };
 

@@ -234,7 +234,7 @@ class mixed_ring : public hosted_ring<T, Slots> {
       relax();
       if (ready()) return;
     }
-    waits note(*s.where, what, s.line.host(), s.label.c_str());
+    wait_marker note(*s.where, what, s.line.host(), s.label.c_str());
     while (!ready()) s.where->wait_round();
   }
 

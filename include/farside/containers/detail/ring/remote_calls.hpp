@@ -80,7 +80,7 @@ class ring_unloaded {
 /// before its rank has heard that a queue has moved to it.
 template <class State>
 State& same_ring(State& s, std::uint64_t at) {
-  if (s.line.memory().raw() != at) throw not_at_once{};
+  if (s.line.memory().raw() != at) throw would_wait{};
   return s;
 }
 
@@ -99,7 +99,7 @@ void serve_push(void* state, reader& in, writer& answer) {
   } else {
     auto ready = [&](std::uint64_t ticket) {
       if (FARSIDE_MUTANT(engine_slot_not_asked)) return;
-      if (!s.slots.ready_to_write(s.line, ticket, cargo.size())) throw not_at_once{};
+      if (!s.slots.ready_to_write(s.line, ticket, cargo.size())) throw would_wait{};
     };
     if (auto first = s.line.try_claim_push(cargo.size(), ready)) got = {*first, cargo.size()};
   }
@@ -127,11 +127,11 @@ void serve_pop(void* state, reader& in, writer& answer) {
     got = s.line.phased_pop(most);
   } else {
     got = s.line.try_claim_pop(most, [&](std::uint64_t ticket, std::uint64_t count) {
-      if (exactly && count < most) throw not_at_once{};
+      if (exactly && count < most) throw would_wait{};
       if (FARSIDE_MUTANT(engine_element_not_asked)) return;
-      if (!s.slots.ready_to_read(s.line, ticket, count)) throw not_at_once{};
+      if (!s.slots.ready_to_read(s.line, ticket, count)) throw would_wait{};
     });
-    if (exactly && got.count == 0) throw not_at_once{};
+    if (exactly && got.count == 0) throw would_wait{};
   }
   std::vector<box<T>> forms(got.count);
   if (got.count != 0) {
@@ -171,7 +171,7 @@ std::optional<Answer> ring_answer(State& s, std::size_t operations,
 template <class State>
 [[gnu::noinline, gnu::cold]] std::optional<std::uint64_t> ask_push(
     State& s, std::span<const typename State::element> values, ring_asks how) {
-  asks_owner note(*s.where, s.label.c_str());
+  owner_wait_marker note(*s.where, s.label.c_str());
   auto answer = s.choice.send(s.host, values.size(), push_question(s, values, how)).get();
   return ring_answer<std::uint64_t>(s, values.size(), answer);
 }
@@ -182,7 +182,7 @@ template <class State>
   using T = typename State::element;
   writer message = s.choice.message(&serve_pop<State>);
   message << s.line.memory().raw() << how << exactly << most;
-  asks_owner note(*s.where, s.label.c_str());
+  owner_wait_marker note(*s.where, s.label.c_str());
   auto cargo = ring_answer<std::vector<ring_cargo<T>>>(
       s, 1, s.choice.send(s.host, 1, std::move(message)).get());
   if constexpr (box<T>::in_place) {

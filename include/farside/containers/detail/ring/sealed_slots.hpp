@@ -24,7 +24,7 @@
 
 #include <farside/containers/detail/ring/seal.hpp>
 #include <farside/containers/detail/ring/tickets.hpp>
-#include <farside/core/detail/messages/give_up.hpp>
+#include <farside/core/detail/messages/may_not_wait.hpp>
 #include <farside/core/engine.hpp>
 
 #include <cstring>
@@ -209,7 +209,7 @@ class verified_slots {
 
   void mark(ring& in, std::uint64_t block, std::uint64_t count) {
     if (FARSIDE_MUTANT(ring_slot_freed_twice)) count *= 2;
-    if (in_a_hurry(in.where())) {  // its own memory, and no progress in handlers
+    if (may_not_wait(in.where())) {  // its own memory, and no progress in handlers
       fetch_add(in.counter(block), count);
       return;
     }

@@ -10,8 +10,8 @@
 #include <farside/core/collectives.hpp>
 #include <farside/core/detail/crash_report.hpp>
 #include <farside/core/detail/messages/batch.hpp>
-#include <farside/core/detail/messages/give_up.hpp>
 #include <farside/core/detail/messages/inbox.hpp>
+#include <farside/core/detail/messages/may_not_wait.hpp>
 #include <farside/core/detail/messages/outbox.hpp>
 #include <farside/core/detail/messages/replies.hpp>
 #include <farside/core/engine.hpp>
@@ -28,14 +28,14 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-class post_office;
+class messenger;
 
 /// Set before main by programs whose own code sends messages.
 inline constinit std::atomic<bool> program_sends{false};
 
 /// A message whose handler is about to run.
 struct incoming {
-  post_office& office;
+  messenger& messages;
   rank_t from;
   std::span<const std::byte> arguments;
   reply_place reply;
@@ -50,16 +50,16 @@ struct gathering {
   virtual void ship() = 0;
 };
 
-class post_office final : public message_service {
+class messenger final : public message_service {
  public:
-  explicit post_office(context& c)
+  explicit messenger(context& c)
       : c_(c), lock_(c.threads == thread_level::multiple), out_(c), in_(c), replies_(c) {
     if (c.attends == attention::thread) thread_ = std::thread([this] { attend(); });
   }
-  ~post_office() override { stop(); }
+  ~messenger() override { stop(); }
 
   /// What service() made, for those that send.
-  static post_office& of(context& c) { return static_cast<post_office&>(*c.service()); }
+  static messenger& of(context& c) { return static_cast<messenger&>(*c.service()); }
 
   // --- sending ---
 
@@ -94,7 +94,7 @@ class post_office final : public message_service {
     try {
       prepare(answering_);
     } catch (const allocation_error&) {
-      throw not_at_once{};
+      throw would_wait{};
     }
   }
 
@@ -157,17 +157,17 @@ class post_office final : public message_service {
   bool inside_handler() const override {
     return handler_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
-  bool in_a_hurry() const override { return inside_handler() && hurry_; }
+  bool may_not_wait() const override { return inside_handler() && no_waiting_; }
 
-  /// As long as it lives, the handler that has made it gives up where it would have to wait.
-  class hurry {
+  /// As long as it lives, the handler that has made it may not wait (may_not_wait.hpp).
+  class no_waiting {
    public:
-    explicit hurry(post_office& office) : office_(office) { office.hurry_ = true; }
-    ~hurry() { office_.hurry_ = false; }
-    hurry(const hurry&) = delete;
+    explicit no_waiting(messenger& where) : where_(where) { where.no_waiting_ = true; }
+    ~no_waiting() { where_.no_waiting_ = false; }
+    no_waiting(const no_waiting&) = delete;
 
    private:
-    post_office& office_;
+    messenger& where_;
   };
 
   // --- containers whose operations come as messages (containers/detail/dispatch/choice.hpp) ---
@@ -244,18 +244,18 @@ class post_office final : public message_service {
   std::atomic<std::uint64_t> sent_{0}, handled_{0};  ///< messages and answers, over all time
   std::atomic<bool> serving_{false};
   std::atomic<std::thread::id> handler_{};  ///< the thread that runs a handler
-  bool hurry_ = false;                      ///< of that thread
+  bool no_waiting_ = false;                 ///< of that thread
   rank_t answering_ = 0;                    ///< whose message that is
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
 
-inline void post_office::send(rank_t to, const message_header& as, std::vector<std::byte> message) {
+inline void messenger::send(rank_t to, const message_header& as, std::vector<std::byte> message) {
   until_gone(to, post(to, as, std::move(message)));
 }
 
-inline void post_office::send_with_others(rank_t to, const message_header& as,
-                                          std::vector<std::byte> message) {
+inline void messenger::send_with_others(rank_t to, const message_header& as,
+                                        std::vector<std::byte> message) {
   constexpr std::size_t enough = 4096;
   write_header(message, as);
   std::uint64_t ticket;
@@ -270,9 +270,9 @@ inline void post_office::send_with_others(rank_t to, const message_header& as,
   until_gone(to, ticket);
 }
 
-inline void post_office::until_gone(rank_t to, std::uint64_t ticket) {
+inline void messenger::until_gone(rank_t to, std::uint64_t ticket) {
   if (ticket == 0 || (inside_handler() && !FARSIDE_MUTANT(message_handler_waits))) return;
-  waits note(c_, job::waiting::room, to);
+  wait_marker note(c_, job::waiting::room, to);
   auto gone = [&] {
     std::lock_guard lock(lock_);
     out_.deliver();
@@ -285,8 +285,8 @@ inline void post_office::until_gone(rank_t to, std::uint64_t ticket) {
   }
 }
 
-inline void post_office::answer(rank_t to, reply_place place, bool failed,
-                                std::vector<std::byte> bytes) {
+inline void messenger::answer(rank_t to, reply_place place, bool failed,
+                              std::vector<std::byte> bytes) {
   count_sent();
   if (bytes.size() > reply_chunk::body_bytes) {
     try {
@@ -317,7 +317,7 @@ inline void post_office::answer(rank_t to, reply_place place, bool failed,
 
 /// One look at everything; whether anything was done. Nothing where another thread, or a handler
 /// further up, is at it already.
-inline bool post_office::look() {
+inline bool messenger::look() {
   if (serving_.exchange(true, std::memory_order_acquire)) return false;
   struct guard {
     std::atomic<bool>& flag;
@@ -344,7 +344,7 @@ inline bool post_office::look() {
   return moved;
 }
 
-inline bool post_office::take(bool one) {
+inline bool messenger::take(bool one) {
   in_.look();
   bool any = false;
   std::size_t n = in_.size();
@@ -367,7 +367,7 @@ inline bool post_office::take(bool one) {
   return any;
 }
 
-inline void post_office::handle(rank_t from, const inbox::line::message& m) {
+inline void messenger::handle(rank_t from, const inbox::line::message& m) {
   const message_header& as = m.header;
   if (as.code.module != 0) return run(as.code, from, m.arguments, as.reply);
   if (as.code.offset != batched) {
@@ -383,8 +383,8 @@ inline void post_office::handle(rank_t from, const inbox::line::message& m) {
   });
 }
 
-inline void post_office::forward(code_address code, rank_t to, rank_t from,
-                                 std::span<const std::byte> arguments) {
+inline void messenger::forward(code_address code, rank_t to, rank_t from,
+                               std::span<const std::byte> arguments) {
   try {
     prepare(to);
   } catch (const allocation_error& e) {  // who has sent it has long gone on
@@ -396,8 +396,8 @@ inline void post_office::forward(code_address code, rank_t to, rank_t from,
   if (some.size() >= forward_bytes) post(to, {.code = {0, batched}, .reply = {}}, some.take());
 }
 
-inline void post_office::run(code_address code, rank_t from, std::span<const std::byte> arguments,
-                             reply_place reply) {
+inline void messenger::run(code_address code, rank_t from, std::span<const std::byte> arguments,
+                           reply_place reply) {
   struct guard {
     std::atomic<std::thread::id>& id;
     ~guard() { id.store(std::thread::id(), std::memory_order_relaxed); }
@@ -417,7 +417,7 @@ inline void post_office::run(code_address code, rank_t from, std::span<const std
 }
 
 /// A handler has thrown. The caller hears of it; where there is none who waits, the job ends.
-inline void post_office::fail(const incoming& m, const std::exception* why) {
+inline void messenger::fail(const incoming& m, const std::exception* why) {
   std::string what = why != nullptr ? why->what() : "an exception that is no std::exception";
   if (m.reply.slot != 0) {
     answer(m.from, m.reply, true, bytes_of(what));
@@ -436,7 +436,7 @@ inline void post_office::fail(const incoming& m, const std::exception* why) {
   c_.link.abort(what.c_str());
 }
 
-inline void post_office::finish_answered() {
+inline void messenger::finish_answered() {
   for (;;) {
     std::shared_ptr<awaiting> who;
     {
@@ -450,7 +450,7 @@ inline void post_office::finish_answered() {
   }
 }
 
-inline void post_office::ship_all() {
+inline void messenger::ship_all() {
   std::vector<gathering*> all;
   {
     std::lock_guard lock(lock_);
@@ -463,7 +463,7 @@ inline void post_office::ship_all() {
 /// member's counts of a round are taken after all of the round before, and only grow, so nothing
 /// was under way between the two, and only what is under way makes handlers send
 /// (algorithms/detail/quiescence.hpp argues the same). Members serve while they wait for each other.
-inline void post_office::quiesce() {
+inline void messenger::quiesce() {
   struct counts {
     std::uint64_t sent, handled;
   };
@@ -487,7 +487,7 @@ inline void post_office::quiesce() {
 
 /// What the thread of attention::thread does. Where memory is coherent, whoever sends to this rank
 /// wakes it; elsewhere it looks again after a nap of 20 microseconds, later up to a millisecond.
-inline void post_office::attend() {
+inline void messenger::attend() {
   set_current(&c_);
   constexpr long shortest = 20'000, longest = 1'000'000;
   long nap = shortest;
@@ -515,7 +515,7 @@ inline void post_office::attend() {
   set_current(nullptr);
 }
 
-inline void post_office::stop() {
+inline void messenger::stop() {
   if (!thread_.joinable()) return;
   stopping_.store(true, std::memory_order_release);
   wake(c_, c_.link.rank());
