@@ -7,8 +7,11 @@
 #include <farside/backend/mpi/served/open.hpp>
 #include <farside/backend/mpi/window.hpp>
 #include <farside/backend/mpi/window_accumulate.hpp>
+#include <farside/backend/mpi/window_async.hpp>
+#include <farside/backend/mpi/window_blocks.hpp>
 #include <farside/backend/mpi/window_memory.hpp>
 #include <farside/backend/mpi/window_strict.hpp>
+#include <farside/backend/mpi/window_waits.hpp>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
 

@@ -127,7 +127,7 @@ class window_link {
   [[gnu::always_inline]] static bool is_block(std::size_t offset, const void* side,
                                               std::size_t bytes) {
     return is_aligned(offset | reinterpret_cast<std::uintptr_t>(side) | bytes) &&
-           bytes <= window::longest;
+           bytes <= longest_block;
   }
   [[gnu::always_inline]] MPI_Aint place(std::size_t offset) const {
     return start_ + static_cast<MPI_Aint>(offset);

@@ -52,7 +52,7 @@ using operation_code = void (*)(void* state, reader& in, writer& answer);
 /// the same one-sided.
 inline void run_operation(incoming& m) {
   reader in(m.arguments);
-  void* state = m.messages.served(in.read<std::uint64_t>());
+  void* state = m.messages.containers.find(in.read<std::uint64_t>());
   const void* code = m.messages.find(in.read<code_address>());
   writer answer;
   if (state != nullptr) {
@@ -81,7 +81,7 @@ class engine_choice {
   engine_choice() = default;
   engine_choice(const engine_choice&) = delete;
   ~engine_choice() {
-    if (messages_ != nullptr && of_->where != nullptr) messages_->strike(number_);
+    if (messages_ != nullptr && of_->where != nullptr) messages_->containers.remove(number_);
   }
 
   /// Collective over the members of `of`, when all else of it has been made. engine::rma: nothing;
@@ -105,8 +105,8 @@ class engine_choice {
     if (asked_ == concurrency::nothing) return;
     of_ = &of;
     messages_ = &messages;
-    number_ = broadcast(messages.new_number(), 0, of.members);
-    messages.enroll(number_, static_cast<void*>(&of));
+    number_ = broadcast(messages.containers.new_number(), 0, of.members);
+    messages.containers.add(number_, static_cast<void*>(&of));
     synchronize(c, of.members.members());
   }
 

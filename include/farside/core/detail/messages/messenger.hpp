@@ -7,16 +7,17 @@
 //   continuation <-- future is ready <-- replies <-----+----------------------------------'
 #pragma once
 
-#include <farside/core/collectives.hpp>
 #include <farside/core/detail/crash_report.hpp>
+#include <farside/core/detail/messages/attendant.hpp>
 #include <farside/core/detail/messages/batch.hpp>
 #include <farside/core/detail/messages/inbox.hpp>
+#include <farside/core/detail/messages/incoming.hpp>
 #include <farside/core/detail/messages/may_not_wait.hpp>
+#include <farside/core/detail/messages/message_counts.hpp>
 #include <farside/core/detail/messages/outbox.hpp>
 #include <farside/core/detail/messages/replies.hpp>
+#include <farside/core/detail/messages/served_containers.hpp>
 #include <farside/core/engine.hpp>
-
-#include <time.h>
 
 #include <cstdio>
 #include <deque>
@@ -28,33 +29,19 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-class messenger;
-
 /// Set before main by programs whose own code sends messages.
 inline constinit std::atomic<bool> program_sends{false};
-
-/// A message whose handler is about to run.
-struct incoming {
-  messenger& messages;
-  rank_t from;
-  std::span<const std::byte> arguments;
-  reply_place reply;
-};
-
-/// Reads the arguments of a message, calls its function, and answers: one for each kind of call.
-using trampoline = void (*)(incoming&);
-
-/// Messages that wait to be gathered: far::visits.
-struct gathering {
-  virtual ~gathering() = default;
-  virtual void ship() = 0;
-};
 
 class messenger final : public message_service {
  public:
   explicit messenger(context& c)
-      : c_(c), lock_(c.threads == thread_level::multiple), out_(c), in_(c), replies_(c) {
-    if (c.attends == attention::thread) thread_ = std::thread([this] { attend(); });
+      : containers(c),
+        c_(c),
+        lock_(c.threads == thread_level::multiple),
+        out_(c),
+        in_(c),
+        replies_(c) {
+    if (c.attends == attention::thread) attendant_.start(c, *this);
   }
   ~messenger() override { stop(); }
 
@@ -125,9 +112,9 @@ class messenger final : public message_service {
   /// The result of a handler, or the text of what it threw. Never waits for room.
   void answer(rank_t to, reply_place place, bool failed, std::vector<std::byte> bytes);
 
-  void count_sent() { sent_.fetch_add(1, std::memory_order_relaxed); }
+  void count_sent() { counts_.count_sent(); }
   void count_handled() {
-    handled_.fetch_add(1, std::memory_order_release);
+    counts_.count_handled();
     c_.count_activity();
   }
 
@@ -150,6 +137,10 @@ class messenger final : public message_service {
 
   bool serve() override {
     if (inside_handler()) return false;
+    return serve_all();
+  }
+  /// The same, of the thread of attention::thread.
+  bool serve_all() {
     bool moved = look();
     finish_answered();
     return moved;
@@ -172,25 +163,7 @@ class messenger final : public message_service {
 
   // --- containers whose operations come as messages (containers/detail/dispatch/choice.hpp) ---
 
-  /// A number that no other container of the job has.
-  std::uint64_t new_number() {
-    std::lock_guard lock(lock_);
-    return std::uint64_t{c_.link.rank()} << 32 | ++numbers_;
-  }
-  void enroll(std::uint64_t number, void* state) {
-    std::lock_guard lock(lock_);
-    served_[number] = state;
-  }
-  void strike(std::uint64_t number) {
-    std::lock_guard lock(lock_);
-    served_.erase(number);
-  }
-  /// Null: it is no more.
-  void* served(std::uint64_t number) {
-    std::lock_guard lock(lock_);
-    auto found = served_.find(number);
-    return found != served_.end() ? found->second : nullptr;
-  }
+  served_containers containers;
   engine_costs costs{};  ///< as last measured
 
   /// Containers wait for all of their messages before they end. So only programs that send some
@@ -198,7 +171,7 @@ class messenger final : public message_service {
   void finish() override {
     if (program_sends.load(std::memory_order_acquire)) quiesce();
   }
-  void stop() override;
+  void stop() override { attendant_.stop(); }
 
   /// Collective: returns when no message of any rank is under way.
   void quiesce();
@@ -212,11 +185,6 @@ class messenger final : public message_service {
     auto* begin = reinterpret_cast<const std::byte*>(text.data());
     return {begin, begin + text.size()};
   }
-  static void write_header(std::vector<std::byte>& message, message_header as) {
-    as.bytes = message.size() - sizeof as;
-    message.resize(padded(as.bytes));
-    std::memcpy(message.data(), &as, sizeof as);
-  }
   void until_gone(rank_t to, std::uint64_t ticket);
 
   bool look();
@@ -227,27 +195,23 @@ class messenger final : public message_service {
   void forward(code_address code, rank_t to, rank_t from, std::span<const std::byte> arguments);
   void finish_answered();
   void ship_all();
-  void attend();
 
   context& c_;
-  optional_mutex lock_;  ///< of all that follows down to `sent_`
+  optional_mutex lock_;  ///< of all that follows down to `counts_`
   outbox out_;
   inbox in_;  ///< of whoever serves
   replies replies_;
   code_map code_;
   std::deque<std::shared_ptr<awaiting>> answered_;  ///< their futures are to be made ready
   std::vector<gathering*> gatherings_;
-  std::map<std::uint64_t, void*> served_;  ///< containers, by number
-  std::uint64_t numbers_ = 0;
   std::map<rank_t, batch> forwards_;  ///< of whoever serves
   std::size_t first_ = 0;             ///< whose messages are taken first; of whoever serves
-  std::atomic<std::uint64_t> sent_{0}, handled_{0};  ///< messages and answers, over all time
+  message_counts counts_;             ///< of messages and answers
   std::atomic<bool> serving_{false};
   std::atomic<std::thread::id> handler_{};  ///< the thread that runs a handler
   bool no_waiting_ = false;                 ///< of that thread
   rank_t answering_ = 0;                    ///< whose message that is
-  std::atomic<bool> stopping_{false};
-  std::thread thread_;
+  attendant attendant_;                     ///< its thread uses all of the above
 };
 
 inline void messenger::send(rank_t to, const message_header& as, std::vector<std::byte> message) {
@@ -459,67 +423,17 @@ inline void messenger::ship_all() {
   for (gathering* g : all) g->ship();
 }
 
-/// At rest when all that was sent by this round had been handled by the round before: every
-/// member's counts of a round are taken after all of the round before, and only grow, so nothing
-/// was under way between the two, and only what is under way makes handlers send
-/// (algorithms/detail/quiescence.hpp argues the same). Members serve while they wait for each other.
 inline void messenger::quiesce() {
-  struct counts {
-    std::uint64_t sent, handled;
-  };
   auto in_flight = [&] {
     std::lock_guard lock(c_.mutex);
     return !c_.in_flight.empty();
   };
-  auto sum = [](counts a, counts b) { return counts{a.sent + b.sent, a.handled + b.handled}; };
-  for (std::uint64_t before = ~std::uint64_t{0};;) {
+  counts_.until_all_handled([&] {
     ship_all();
     c_.progress();
     while (in_flight()) c_.wait_round();  // their continuations may send
     c_.link.flush();                      // what handlers have put
-    std::uint64_t handled = handled_.load(std::memory_order_acquire);
-    counts all = all_reduce(counts{sent_.load(std::memory_order_acquire), handled}, sum);
-    if (FARSIDE_MUTANT(quiet_after_one_round) ? all.sent == all.handled : all.sent == before)
-      return;
-    before = all.handled;
-  }
-}
-
-/// What the thread of attention::thread does. Where memory is coherent, whoever sends to this rank
-/// wakes it; elsewhere it looks again after a nap of 20 microseconds, later up to a millisecond.
-inline void messenger::attend() {
-  set_current(&c_);
-  constexpr long shortest = 20'000, longest = 1'000'000;
-  long nap = shortest;
-  try {
-    while (!stopping_.load(std::memory_order_acquire)) {
-      std::uint64_t rung = look_at(c_, bell_word) >> 1;
-      c_.link.progress();
-      bool busy = look();
-      finish_answered();
-      if (busy) {
-        nap = shortest;
-        continue;
-      }
-      if (c_.link.coherent() && kept() == 0) {
-        c_.link.await(bell_word, rung + 1);
-      } else {
-        timespec time{0, nap};
-        nanosleep(&time, nullptr);
-        nap = std::min(longest, nap + nap / 4);
-      }
-    }
-  } catch (const std::exception& e) {  // the rank's own threads find out by themselves
-    std::fprintf(stderr, "rank %u: its thread for messages ends: %s\n", c_.link.rank(), e.what());
-  }
-  set_current(nullptr);
-}
-
-inline void messenger::stop() {
-  if (!thread_.joinable()) return;
-  stopping_.store(true, std::memory_order_release);
-  wake(c_, c_.link.rank());
-  thread_.join();
+  });
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

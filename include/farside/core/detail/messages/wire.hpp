@@ -21,6 +21,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -63,6 +64,13 @@ struct message_header {
 /// Bytes of a message in a ring.
 inline std::size_t padded(std::uint64_t bytes) {
   return sizeof(message_header) + ((bytes + 7) & ~std::uint64_t{7});
+}
+
+/// Fills in the room for a header that a message begins with, and pads the message.
+inline void write_header(std::vector<std::byte>& message, message_header as) {
+  as.bytes = message.size() - sizeof as;
+  message.resize(padded(as.bytes));
+  std::memcpy(message.data(), &as, sizeof as);
 }
 
 /// Wakes the thread that serves a rank, where it sleeps: elsewhere it only naps.
