@@ -260,9 +260,10 @@ inline std::string transport_name() {
 
 /// How ranks reach each other's memory.
 inline std::string strategy_name() {
-  if (detail::here().link.coherent()) return "shared memory";
+  if (native().coherent()) return "shared memory";
 #if defined(FARSIDE_USE_MPI)
-  return detail::setting("FARSIDE_MPI").value_or("rma");
+  const char* strategy = std::getenv("FARSIDE_MPI");
+  return strategy != nullptr ? strategy : "rma";
 #else
   return "calls of " + transport_name();
 #endif
@@ -271,12 +272,12 @@ inline std::string strategy_name() {
 inline std::string backend_name() {
   std::string result = transport_name();
 #if defined(FARSIDE_USE_MPI)
-  if (!detail::here().link.coherent())
-    result +=
-        detail::switch_setting("FARSIDE_MPI_STRICT", false) ? "-strict" : "-" + strategy_name();
+  const char* strict = std::getenv("FARSIDE_MPI_STRICT");
+  if (!native().coherent())
+    result += strict != nullptr && *strict != '0' ? "-strict" : "-" + strategy_name();
 #endif
-  if (detail::here().attends == attention::thread) result += "-attentive";
-  if (detail::setting(detail::job::threads_variable)) result += "-threads";
+  if (chosen_attention() == attention::thread) result += "-attentive";
+  if (std::getenv("FARSIDE_THREADS") != nullptr) result += "-threads";
   if (FARSIDE_CHECKED) result += "-checked";
   return result;
 }
@@ -373,9 +374,9 @@ int main(int argc, char** argv, const char* purpose, Body body) {
     return 2;
   }
   suite measurements(chosen);
-  measurements.say(detail::text(program, ": ", backend_name(), ", ", nprocs(),
-                                nprocs() == 1 ? " rank" : " ranks", ", ", chosen.reps,
-                                " slices of ", chosen.slice / 1e6, " ms each"));
+  measurements.say(text(program, ": ", backend_name(), ", ", nprocs(),
+                        nprocs() == 1 ? " rank" : " ranks", ", ", chosen.reps, " slices of ",
+                        chosen.slice / 1e6, " ms each"));
   body(measurements);
   if (measurements.records().empty()) {
     if (speaks)

@@ -64,14 +64,14 @@ void verify(std::span<const isx_key> sorted, key_owner owner, std::uint64_t coun
                                [&](isx_key key) { return owner(key) != far::rank(); });
   auto disorder = std::is_sorted_until(sorted.begin(), sorted.end());
   if (stranger != sorted.end())
-    problem = far::detail::text("rank ", far::rank(), " got the key ", *stranger, " of rank ",
-                                owner(*stranger));
+    problem =
+        far::text("rank ", far::rank(), " got the key ", *stranger, " of rank ", owner(*stranger));
   else if (disorder != sorted.end())
-    problem = far::detail::text("rank ", far::rank(), ": key ", disorder - sorted.begin(), ", ",
-                                *disorder, ", is behind ", disorder[-1]);
+    problem = far::text("rank ", far::rank(), ": key ", disorder - sorted.begin(), ", ", *disorder,
+                        ", is behind ", disorder[-1]);
   auto found = far::all_reduce(std::uint64_t{sorted.size()});
   if (problem.empty() && found != count)
-    problem = far::detail::text(count, " keys were sorted, and ", found, " came back");
+    problem = far::text(count, " keys were sorted, and ", found, " came back");
   else if (problem.empty() && sum_of_hashes(sorted) != hashes)
     problem = "the keys that came back are others than those that were sorted";
   refuse_together("sort", problem.empty() ? "" : "verification failed: " + problem);

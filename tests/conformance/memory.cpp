@@ -161,9 +161,9 @@ FAR_TEST(exhaustion_of_own_memory) {
   std::string message = exhaust([](std::size_t n) { return far::alloc<char>(n); }, taken);
   CHECK(contains(message, "no room for 4096 bytes"));  // what was asked
   CHECK(contains(message, "bytes ("));
-  CHECK(contains(message, "free in one piece"));                           // what there is
-  CHECK(contains(message, "FARSIDE_SEGMENT"));                             // what to do
-  CHECK(contains(message, far::detail::text("rank ", far::rank(), ":")));  // and who
+  CHECK(contains(message, "free in one piece"));                   // what there is
+  CHECK(contains(message, "FARSIDE_SEGMENT"));                     // what to do
+  CHECK(contains(message, far::text("rank ", far::rank(), ":")));  // and who
   CHECK(!taken.empty());
   for (auto p : taken) far::dealloc(p);
   CHECK_EQ(far::detail::here().heap.in_use(), before);
@@ -182,7 +182,7 @@ FAR_TEST(exhaustion_of_remote_memory) {
         exhaust([&](std::size_t n) { return far::alloc_on<char>(target, n); }, taken);
     CHECK(contains(message, "no room for 4096 bytes"));
     CHECK(contains(message, "far::alloc_on finds at most"));
-    CHECK(contains(message, far::detail::text("segment of rank ", target)));
+    CHECK(contains(message, far::text("segment of rank ", target)));
     CHECK(contains(message, "FARSIDE_SEGMENT"));
     CHECK(!taken.empty());
     for (auto p : taken) far::dealloc(p);
@@ -359,7 +359,7 @@ FAR_TEST(double_free_is_told) {
   auto own = far::alloc<int>(4);
   far::dealloc(own);
   CHECK_THROWS(far::dealloc(own), "freed already");
-  CHECK_THROWS(far::dealloc(own), far::detail::text("dealloc(", own, ")"));
+  CHECK_THROWS(far::dealloc(own), far::text("dealloc(", own, ")"));
   auto other = far::alloc<int>(4);
   CHECK_THROWS(far::dealloc(other + 1), "no allocation begins there");  // not the beginning of one
   far::dealloc(other);

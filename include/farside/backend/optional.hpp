@@ -4,14 +4,14 @@
 //
 //   concept               offers                                           who offers it
 //   ------------------------------------------------------------------------------------------
-//   has_fast_links        put, get, atomics and flush without the back end  smp, mpi, shmem, any
-//   puts_through          (a fast link) a put and its flush, in one call     mpi
+//   has_fast_links        put, get, atomics, flush without the back end      smp, mpi, shmem, any
+//   puts_through          (a fast link) a put and its flush in one call      mpi
 //   knows_its_fences      (a fast link) whether a flush is a CPU fence       mpi
 //   maps_segments         where the segments lie, if ranks share memory      smp, mpi, any
 //   guarded_by_pages      the CPU refuses addresses that are in no segment   smp
-//   always_coherent,      the trait coherent() is known at compile time      smp; shmem, sim
-//   never_coherent
-//   never_waits           the same of async_progress()                       smp, sim
+//   always_coherent       the trait coherent() holds in all jobs             smp
+//   never_coherent        ... in no job                                      shmem, sim
+//   never_waits           the trait async_progress() holds in all jobs       smp, sim
 //   accumulates           puts that add                                      all; shmem: integers
 //   starts_accumulates    puts that add and give a request                   all but shmem
 //   settles_atomics       less than a flush, where atomics alone are due     mpi

@@ -13,7 +13,8 @@
 #include <string>
 #include <string_view>
 
-namespace far::inline FARSIDE_BACKEND::detail {
+namespace far::inline FARSIDE_BACKEND {
+namespace detail {
 
 inline std::optional<std::string> setting(const char* name) {
   const char* value = std::getenv(name);
@@ -21,7 +22,9 @@ inline std::optional<std::string> setting(const char* name) {
   return std::string(value);
 }
 
-/// Parses "4096", "64K", "1.5G": bytes with an optional binary suffix.
+}  // namespace detail
+
+/// Parses "4096", "64K", "1.5G": bytes with an optional binary suffix. Local; no communication.
 inline std::optional<std::size_t> parse_size(std::string_view text) {
   std::string number(text);
   double scale = 1;
@@ -40,6 +43,8 @@ inline std::optional<std::size_t> parse_size(std::string_view text) {
   if (*end != '\0' || value * scale >= 9e18) return {};
   return static_cast<std::size_t>(value * scale);
 }
+
+namespace detail {
 
 inline std::optional<std::size_t> size_setting(const char* name) {
   auto value = setting(name);
@@ -70,7 +75,9 @@ inline bool switch_setting(const char* name, bool otherwise) {
         "=1 or ", name, "=0.");
 }
 
-/// 12345678 -> "11.8 MiB".
+}  // namespace detail
+
+/// 12345678 -> "11.8 MiB". Local; no communication.
 inline std::string human_size(double bytes) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   int unit = 0;
@@ -79,6 +86,8 @@ inline std::string human_size(double bytes) {
   std::snprintf(buffer, sizeof buffer, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
   return buffer;
 }
+
+namespace detail {
 
 /// Value of a line "Key:   123 kB" of /proc/meminfo, in bytes; 0 if it is not there.
 inline std::size_t meminfo(std::string_view key) {
@@ -115,4 +124,5 @@ inline std::size_t memory_available() {
   return std::min(meminfo("MemAvailable"), in_group);
 }
 
-}  // namespace far::inline FARSIDE_BACKEND::detail
+}  // namespace detail
+}  // namespace far::inline FARSIDE_BACKEND

@@ -153,7 +153,7 @@ class bloom_filter {
   static std::uint64_t pattern_of(std::uint64_t hash, unsigned k) {
     std::uint64_t pattern = 0, random = 0;
     for (unsigned set = 0, left = 0; set < k; random >>= 6, --left) {
-      if (left == 0) random = hash = detail::mix(hash), left = 10;
+      if (left == 0) random = hash = mix(hash), left = 10;
       std::uint64_t bit = std::uint64_t{1} << (random & 63);
       set += (pattern & bit) == 0;
       pattern |= bit;

@@ -1,18 +1,19 @@
 // far::engine: how the operations of a container reach the rank that holds the data.
 //
-//   far::hash_map<int, int> map(1000);                                     // by gets, puts,
-//   atomics far::hash_map<int, int> asked(1000, {.engine = far::engine::rpc});     // by messages
-//   to owners far::hash_map<int, int> best(1000, {.engine = far::engine::automatic});
-//   best.engine_of(far::container_operation::find);                                    // what was chosen
+//   using map = far::hash_map<int, int>;
+//   map one_sided(1000);                                     // by gets, puts, atomics
+//   map asked(1000, {.engine = far::engine::rpc});           // by messages to owners
+//   map best(1000, {.engine = far::engine::automatic});      // by what costs less here
+//   best.engine_of(far::container_operation::find);          // what was chosen
 //
 // FARSIDE_ENGINE=rma, rpc or automatic decides for all containers of a program instead.
 //
-// Results, guarantees and promises are the same by both: the handler at the owner runs the protocol
-// of the one-sided operation on its own memory, so that operations of both kinds may meet in one
+// Results, guarantees and promises are the same by both. The handler at the owner runs the protocol
+// of the one-sided operation on its own memory, so operations of both kinds may meet in one
 // container. What a handler cannot do without waiting (growth, a bucket that is being moved or
-// written, an element whose push is under way) the caller then does one-sided. Operations on what
-// lies with the caller itself, those under concurrency::owner_only, and those made inside handlers of
-// messages, are never sent.
+// written, an element whose push is under way) the caller then does one-sided. These operations are
+// never sent: those on what lies with the caller itself, those under concurrency::owner_only, and
+// those made inside handlers of messages.
 #pragma once
 
 #include <farside/base/backend_choice.hpp>

@@ -216,7 +216,7 @@ void dealloc(ptr<T> p) {
     std::string why = detail::note_freed(c.link, p.rank(), p.offset());
     bool good = why.empty();
     if (!good) {
-      why = detail::text(" (", why, ")");
+      why = text(" (", why, ")");
     } else if (detail::remote_heap::is_payload(p.offset())) {
       good = c.far_heap.deallocate(c.link, p.rank(), p.offset());
     } else if (p.rank() == c.link.rank()) {

@@ -7,26 +7,26 @@
 //   far::mutex_ref row = rows[17];
 //   std::lock_guard inside(row);
 //
-// What a rank put, accumulated or stored to its own segment while it held a mutex is complete and
-// seen by whoever holds it next: unlock flushes.
+// What a rank put, accumulated or stored to its own segment while it held a mutex is complete, and
+// the next rank that holds the mutex sees it: unlock flushes.
 //
 // A queue of ranks (after Mellor-Crummey and Scott). The tail, on the host, names the last rank of
 // the queue, 0 if there is none. Each rank has, in its own memory, two words for each mutex: `next`
-// names who comes after it, `grants` counts how often it was handed the mutex (a signal word: the
-// waiter polls or sleeps on its own memory, whatever the transport does best).
+// names the rank that comes after it, `grants` counts how often it was handed the mutex (a signal
+// word: a rank that waits polls or sleeps on its own memory, whatever the transport does best).
 //
 //   free:     tail = 0
 //   held:     tail = A            A holds it
 //   queued:   tail = C            A holds it;  A.next = B, B.next = C;  B and C wait for a grant
 //
 //   lock      before = swap(tail, me)
-//             before = 0:  held by me                         [free -> held]
-//             else:        before.next = me; wait for a grant [queue grows at its end]
+//             before = 0:    held by me                            [free -> held]
+//             else:          before.next = me; wait for a grant    [queue grows at its end]
 //   unlock    flush
-//             my next is 0:  compare_swap(tail, me, 0) = me?  [held -> free]
-//                            else somebody has swapped the tail and not yet linked: wait for my
-//                            next
-//             grant to next; my next = 0                      [held -> held by next]
+//             my next is 0:  compare_swap(tail, me, 0) = me?       [held -> free]
+//                            else a rank has swapped the tail and
+//                            not yet linked: wait for my next
+//             grant to next; my next = 0                           [held -> held by next]
 //   try_lock  compare_swap(tail, 0, me) = 0
 //
 // Invariant: the ranks that have swapped the tail and not yet unlocked form one chain by `next`

@@ -226,4 +226,8 @@ template <class T>
 /// due, and serves messages. Local: begins no communication of its own.
 inline void progress() { detail::here().progress(); }
 
+/// One round of a loop in which a program waits for other ranks: progress(), the core for whoever
+/// else needs it, and far::rank_failure once a rank has died. Local; no communication of its own.
+inline void wait_round() { detail::here().wait_round(); }
+
 }  // namespace far::inline FARSIDE_BACKEND

@@ -366,7 +366,7 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
     try {
       runtime world(std::in_place, start_with);
       world.how_it_ends_ = detail::job::leaving::far_run;
-      name = detail::text("rank ", rank());
+      name = text("rank ", rank());
       try {
         return detail::call_body(body, argc, argv);
       } catch (const refusal& e) {

@@ -17,9 +17,9 @@ namespace genome {
 class random_stream {
  public:
   random_stream(std::uint64_t seed, std::uint64_t stream)
-      : state_(far::detail::mix(seed) ^ far::detail::mix(~stream)) {}
-  std::uint64_t next() { return far::detail::mix(state_ += 0x9e37'79b9'7f4a'7c15); }
-  std::uint64_t below(std::uint64_t n) { return far::detail::reduce_hash(next(), n); }
+      : state_(far::mix(seed) ^ far::mix(~stream)) {}
+  std::uint64_t next() { return far::mix(state_ += 0x9e37'79b9'7f4a'7c15); }
+  std::uint64_t below(std::uint64_t n) { return far::reduce_hash(next(), n); }
   double real() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
  private:

@@ -1,5 +1,5 @@
-// The waves under every collective: up the team's tree and down again (core/detail/team_block.hpp has
-// the protocol and why slots are reused safely), and the stages that carry what is larger.
+// Collectives over a team's tree: a wave up, a wave down, and stages that carry what is larger than
+// a slot. core/detail/team_block.hpp has the protocol and why slots are reused safely.
 #pragma once
 
 #include <farside/base/function_ref.hpp>

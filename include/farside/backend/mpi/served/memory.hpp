@@ -1,24 +1,25 @@
 // Far memory by messages: the same operations as window.hpp, on two-sided MPI.
 //
 // Ranks whose segments this process has mapped (its own; those of its node, unless
-// FARSIDE_MPI_SHARED=0) are reached by loads, stores and CPU atomics; all others by requests to
-// whoever serves them (client.hpp, server.hpp). Who that is makes the strategy:
+// FARSIDE_MPI_SHARED=0) are reached by loads, stores and CPU atomics. All others are reached by
+// requests to the processes that serve them (client.hpp, server.hpp). The strategy says which
+// processes these are:
 //
 //   two_sided        every process, whenever it is in a call of the library: each wait here also
 //                    serves, and so does now and then an operation that need not wait
-//   progress_thread  a thread of every process, and who waits here as well
-//   progress_rank,   processes that do nothing else (server_process.hpp)
-//   spawned
+//   progress_thread  a thread of every process, and its ranks while they wait here
+//   progress_rank    processes that do nothing else (server_process.hpp)
+//   spawned          likewise
 //
 // Memory order (docs/memory_model.md is the contract):
 //  - put: executed at some time after its call. Its bytes are copied into the message, or, if there
 //    are many, have left when it returns.
 //  - get: the server executes requests of one client in their order, so it sees this rank's earlier
 //    puts; long puts, which land later, are waited for first. Copied word by word by the server.
-//  - atomics: CPU atomics, sequentially consistent, by the server or by ranks of its node: one
-//  order.
+//  - atomics: CPU atomics, sequentially consistent, by the server or by ranks of its node: they
+//    have one order.
 //  - flush: every server that this rank has sent puts to has said that it executed them, after a
-//    sequentially consistent fence, so that ranks of its node who load see them too; and a fence
+//    sequentially consistent fence, so that ranks of its node that load see them too; and a fence
 //    here for this rank's own stores.
 //  - signal: a request nobody waits for; flush precedes it in every use, and it is executed after
 //    all that was sent to that server before.

@@ -11,14 +11,7 @@
 #include <tuple>
 #include <type_traits>
 
-namespace far::inline FARSIDE_BACKEND {
-
-/// The handler of an rpc threw on another rank. The text says which rank, and what.
-struct rpc_error : error {
-  using error::error;
-};
-
-namespace detail {
+namespace far::inline FARSIDE_BACKEND::detail {
 
 template <class F>
 inline constexpr bool is_code =
@@ -225,5 +218,4 @@ auto begin_call(messenger& messages, rank_t to, Send send, const F& f, const A&.
   return future<R>(std::move(state));
 }
 
-}  // namespace detail
-}  // namespace far::inline FARSIDE_BACKEND
+}  // namespace far::inline FARSIDE_BACKEND::detail
