@@ -67,8 +67,8 @@ class exchange {
   /// receiver is full, and keeps aside meanwhile what arrives here. In a handler it never waits.
   void send(rank_t to, const T& value) { append(to, value, nullptr); }
 
-  /// The same; if it has to wait, what arrives is handled at once instead of kept. For bounded
-  /// memory.
+  /// With a handler: if it has to wait, what arrives is handled at once instead of kept. For
+  /// bounded memory.
   template <class Handler>
     requires std::invocable<Handler&, values>
   void send(rank_t to, const T& value, Handler&& meanwhile) {

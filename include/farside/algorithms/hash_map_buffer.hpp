@@ -36,8 +36,8 @@ class hash_map_buffer {
     /// How many keys wait to be combined with another of the same key; 0: none. A power of two.
     std::size_t combining = std::size_t{1} << 13;
     /// What else may be done to the map between the first change and the end of flush.
-    /// concurrency::owner_only, nothing: where ranks share no memory owners then change their parts without
-    /// atomics.
+    /// concurrency::owner_only, nothing: where ranks share no memory owners then change their parts
+    /// without atomics.
     concurrency alongside = concurrency::everything;
   };
 

@@ -23,7 +23,7 @@ enum class thread_level {
   multiple  ///< any thread, at any time
 };
 
-/// Who serves the messages that are sent to a rank (core/rpc.hpp).
+/// What serves the messages that are sent to a rank (core/rpc.hpp).
 enum class attention {
   poll,    ///< the rank itself, in calls of the library that wait, and in far::progress()
   thread,  ///< also a thread of the rank, so that a rank that computes answers too
@@ -42,7 +42,7 @@ struct start_options {
   int* argc = nullptr;
   char*** argv = nullptr;
   thread_level threads = thread_level::single;
-  std::optional<far::attention> attention{};  ///< who serves messages, if the program says it
+  std::optional<far::attention> attention{};  ///< what serves messages, if the program says it
   std::size_t segment = 0;     ///< bytes a rank; 0: FARSIDE_SEGMENT, or the back end's default
   rank_t thread_rank = 0;      ///< smp: which of the ranks of this process this is
   void* shared_job = nullptr;  ///< smp: what the threads of one process share
@@ -66,7 +66,7 @@ concept backend =
       { cb.async_progress() } -> std::same_as<bool>;  ///< the target need not call in
       { cb.racy_get() } -> std::same_as<bool>;  ///< a torn get is old or new in each aligned word
 
-      // Who and where.
+      // Ranks and segments.
       { cb.rank() } -> std::same_as<rank_t>;
       { cb.nprocs() } -> std::same_as<rank_t>;
       { cb.segment_size() } -> std::same_as<std::size_t>;

@@ -128,7 +128,7 @@ template <class L, class C>
 concept accumulates = requires(L& link, rank_t rank, std::size_t offset, const C* from,
                                std::size_t n) { link.accumulate(rank, offset, from, n); };
 
-/// The same with a request. Elsewhere the accumulate is complete when it was begun.
+/// An accumulate with a request. Elsewhere it is complete when it was begun.
 template <class B, class C>
 concept starts_accumulates =
     requires(B& link, rank_t rank, std::size_t offset, const C* from, std::size_t n) {

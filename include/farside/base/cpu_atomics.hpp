@@ -127,8 +127,9 @@ inline bool claims_inline() {
 #endif
 }
 
-/// The same from zero, relaxed if that is asked for, else sequentially consistent. `Sure`:
-/// claims_inline() is known, so that there is no call beside it, and registers keep what they have.
+/// Changes `word` from zero to `desired`, relaxed if asked for, else sequentially consistent.
+/// `Sure`: claims_inline() is known, so that there is no call beside it, and registers keep what
+/// they have.
 template <bool Sure = false>
 [[gnu::always_inline]] inline bool inline_claim(std::uint64_t& word, std::uint64_t desired,
                                                 std::memory_order order) {

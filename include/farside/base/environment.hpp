@@ -114,7 +114,7 @@ inline std::size_t memory_limit() {
   return std::min(limit, number_in_file("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
 }
 
-/// The same for what is free at this moment.
+/// Memory that is free at this moment.
 inline std::size_t memory_available() {
   std::size_t used = number_in_file("/sys/fs/cgroup/memory.current");
   std::size_t most = number_in_file("/sys/fs/cgroup/memory.max");

@@ -1,5 +1,5 @@
-// Copies between private memory and memory that others read and write meanwhile: each aligned word is moved by one
-// access, and stored once.
+// Copies between private memory and memory that others read and write meanwhile: each aligned word
+// is moved by one access, and stored once.
 #pragma once
 
 #include <farside/base/cpu_atomics.hpp>
@@ -46,7 +46,8 @@ inline void copy_words(void* to, const void* from, std::size_t, std::size_t byte
 }
 #else
 /// Whole words, each by one store. The C library stores some of a block twice, where it ends or is
-/// short, and who has seen the first store may have changed the word before the second comes.
+/// short, and a rank that has seen the first store may have changed the word before the second
+/// comes.
 [[gnu::noinline]] inline void store_words(char* to, const char* from, std::size_t bytes) {
   if (bytes > stored_once || FARSIDE_MUTANT(words_stored_twice)) {
     std::memcpy(to, from, bytes);

@@ -163,7 +163,7 @@ class fast_queue : public detail::queue_base<T, detail::phased_slots<sizeof(box<
       s.slots.read(s.tickets, got.first, got.count, forms);
     });
   }
-  /// The same. As nobody may push, ranks together get all that there are.
+  /// As nobody may push meanwhile, ranks together get all elements that there are.
   std::vector<T> try_pop(std::uint64_t most) { return pop(most); }
 
   /// Nothing if it is empty.

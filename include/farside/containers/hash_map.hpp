@@ -279,8 +279,8 @@ class hash_map {
   rank_t owner(const K& key) const {
     return state_->members.world_rank(state_->place_of(key).member);
   }
-  /// How operations of a kind (concurrency::find, insert, modify or erase) reach the owners of keys.
-  /// Local.
+  /// How operations of a kind (concurrency::find, insert, modify or erase) reach the owners of
+  /// keys. Local.
   far::engine engine_of(container_operation kind) const { return state_->choice.of(kind); }
   /// What this rank has sent to owners. Local.
   far::engine_use engine_use() const { return state_->choice.use(); }

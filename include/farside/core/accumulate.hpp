@@ -16,7 +16,7 @@
 // on the order in which they were made, as always.
 //
 // Cost: 1 put, also for many elements, where the transport can add: shared memory (one CPU atomic
-// an element), MPI's own accumulate, whoever serves a segment of a job by messages, OpenSHMEM for
+// an element), MPI's own accumulate, servers of a job by messages, OpenSHMEM for
 // integers. Elsewhere (OpenSHMEM for floating point, MPI's strict mode) n compare-and-swaps and a
 // get, 64 in flight together, of which those are repeated that lost a race, and it is complete on
 // return.
@@ -103,7 +103,7 @@ typename Link::request begin_to_add(Link& link, rank_t rank, std::size_t offset,
   }
 }
 
-/// One batch of add_by_swaps. Those who lost a race know what they should have expected.
+/// One batch of add_by_swaps. An addition that lost a race learns what it should have expected.
 template <component C>
 void add_batch(context& c, rank_t rank, std::size_t offset, const C* from, std::size_t n) {
   constexpr std::size_t most = 64;

@@ -15,7 +15,7 @@
 
 namespace far::inline FARSIDE_BACKEND {
 
-/// How a container is called in errors and statistics, who its members are, and how they reach it.
+/// The name of a container in errors and statistics, its members, and how they reach it.
 struct container_options {
   std::string name{};  ///< "hash_map 3" and the like, if it is empty
   team over{};         ///< the world, if it is empty

@@ -80,13 +80,14 @@ struct context {
   transport link;  ///< the back end
   counting counts;
   job::slot* slot;  ///< this rank's slot on the board, or `private_slot`
-  /// What call_marker writes to: the slot's `waits` if calls may wait for their targets, else `unseen`.
+  /// What call_marker writes to: the slot's `waits` if calls may wait for their targets, else
+  /// `unseen`.
   std::atomic<job::wait>* call_marks = nullptr;
   std::atomic<job::wait> unseen{};
   thread_level threads;
   optional_mutex mutex;  ///< guards the heap, the pending list and the counters
   local_heap heap;
-  allocation_sites sites;  ///< who has what of it; checked builds
+  allocation_sites sites;  ///< where its blocks were asked for; checked builds
   remote_heap far_heap;
   std::shared_ptr<team_members> world;
   std::vector<std::shared_ptr<pending>> in_flight;
@@ -157,7 +158,7 @@ struct context {
   /// Whether a message was served.
   bool progress();
 
-  /// Who serves messages, if this program sends any.
+  /// What serves messages; null in programs that send none.
   message_service* service() {
     message_service* made = messages.load(std::memory_order_acquire);
     if (made == nullptr && make_message_service.load(std::memory_order_acquire) != nullptr)
@@ -169,10 +170,10 @@ struct context {
   /// One round of a wait loop: progress, yield, and an error once a rank has died. Whether a
   /// message was served.
   bool wait_round();
-  /// The same where what is awaited comes soon: the first rounds do not yield, if ranks have cores
-  /// of their own. `rounds` counts them, from 0.
+  /// A round where what is awaited comes soon: the first ones do not yield, if ranks have cores of
+  /// their own. `rounds` counts them, from 0.
   bool wait_round(unsigned& rounds);
-  /// The same without the progress of what this rank has begun: runs no continuations.
+  /// A round without the progress of what this rank has begun: runs no continuations.
   void quiet_wait_round();
 };
 
@@ -248,10 +249,10 @@ inline message_service* context::start_service() {
   return messages.load(std::memory_order_relaxed);
 }
 
-/// As long as it lives, waits of this rank run no handlers and no continuations. Whoever holds
-/// something that others wait for needs that: a handler or a continuation, above it on the same
-/// stack, could wait for it too, and for ever. What it waits for itself must come without this
-/// rank.
+/// As long as it lives, waits of this rank run no handlers and no continuations. An operation that
+/// holds something that others wait for needs that: a handler or a continuation, above it on the
+/// same stack, could wait for that too, and for ever. What the operation itself waits for must come
+/// without this rank.
 class undisturbed {
  public:
   explicit undisturbed(context& c) : c_(c) {

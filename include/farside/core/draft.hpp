@@ -12,7 +12,7 @@
 //
 // Until then nobody sees it under its own name, and what was there before stays. Two jobs may write
 // one file at the same time: it becomes the one or the other. An unnamed draft is gone with the
-// last process that has it open, whoever is killed, and how. A named one has a name that nobody
+// last process that has it open, however that ends. A named one has a name that nobody
 // else has, and is removed by each member that ends before it is published; only a job of which no
 // process lives to do that leaves it behind.
 #pragma once
@@ -80,7 +80,7 @@ class draft {
         broadcast(folder() + ".farside-" + std::to_string(random_number()) + ".part", 0, members_);
     if (may_be_unnamed_ && open_unnamed()) return {};
     prepare(temporary_);
-    barrier(members_);  // whoever dies from now on, another member removes it
+    barrier(members_);  // if a member dies from now on, another one removes it
     named_ = true;
     bool first = members_.rank() == 0;
     std::string problem = first_problem(first ? open_named(O_CREAT | O_EXCL) : "", members_);

@@ -36,7 +36,7 @@ inline const char* to_text(engine which) {
 }
 
 /// Nanoseconds that operations take here, as measured for engine::automatic; all zero if nobody
-/// asked for it. The same on all members of a container's team.
+/// asked for it. All members of a container's team have the same.
 struct engine_costs {
   double get = 0;         ///< of 64 bytes, from another member
   double put = 0;         ///< of 64 bytes, to another member, with its flush
@@ -57,8 +57,9 @@ constexpr double predict_rma(const operation_cost& of, const engine_costs& c) {
   return of.gets * c.get + of.puts * c.put + of.atomics * c.atomic;
 }
 
-/// The same by a message: a round trip, the same protocol on the owner's own memory, and half of
-/// the time for which members compute between two calls of the library, if no thread serves them.
+/// Predicted nanoseconds by a message: a round trip, the same protocol on the owner's own memory,
+/// and half of the time for which members compute between two calls of the library, if no thread
+/// serves them.
 constexpr double predict_rpc(const operation_cost& of, const engine_costs& c,
                              std::chrono::nanoseconds computes) {
   return c.rpc + of.gets * c.own_get + of.puts * c.own_put + of.atomics * c.own_atomic +

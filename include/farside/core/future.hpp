@@ -45,7 +45,7 @@ struct is_future : std::false_type {};
 template <class T>
 struct is_future<future<T>> : std::true_type {};
 
-/// The state shared by a future that is not ready and whoever will make it so.
+/// The state shared by a future that is not ready and what will make it ready.
 template <class T>
 struct future_state : pending {
   std::optional<held<T>> value;
@@ -421,7 +421,7 @@ future<std::tuple<detail::held<T>...>> when_all(future<T>... parts) {
   return future<Values>(result);
 }
 
-/// The same for any number of futures of one type; a future of nothing for void.
+/// For any number of futures of one type; a future of nothing for void.
 template <class T>
 auto when_all(std::vector<future<T>> parts) {
   if constexpr (std::is_same_v<T, bool>) {

@@ -202,11 +202,11 @@ ptr<T> alloc_on(rank_t rank, std::size_t n = 1) {
   });
 }
 
-/// Gives memory back, from any rank, whoever allocated it. Null is allowed. One-sided. This rank's
-/// own puts to it are completed first. Which kind of block it is can be told from its address.
-/// Own memory: no communication. Another rank's, from alloc: 1 put, 2 flushes, 2 atomics, and its
-/// owner finds it at its next allocation. From alloc_on: 1 flush, 4 atomics, for 64 KiB and more
-/// 3 or 5.
+/// Gives memory back, from any rank, also what another rank allocated. Null is allowed. One-sided.
+/// This rank's own puts to it are completed first. Which kind of block it is can be told from its
+/// address. Own memory: no communication. Another rank's, from alloc: 1 put, 2 flushes, 2 atomics,
+/// and its owner finds it at its next allocation. From alloc_on: 1 flush, 4 atomics, for 64 KiB and
+/// more 3 or 5.
 template <class T>
 void dealloc(ptr<T> p) {
   if (!p) return;

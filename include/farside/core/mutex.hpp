@@ -270,7 +270,7 @@ inline void mutex_state::unlock(std::size_t i) {
   mine.owner.store(nullptr, std::memory_order_release);
 }
 
-/// A signal: it wakes who sleeps.
+/// A signal: it wakes a rank that sleeps.
 inline void mutex_state::hand_over(std::size_t i, rank_t to) {
   auto word = grants(to, i), link = next(members.rank(), i);
   where->link.signal(word.rank(), word.offset());

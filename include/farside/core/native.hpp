@@ -1,5 +1,5 @@
-// What lies below: for programs that mix operations of this library with the calls of its transport,
-// and for benchmarks that compare them.
+// What lies below: for programs that mix operations of this library with the calls of its
+// transport, and for benchmarks that compare them.
 #pragma once
 
 #include <farside/core/context.hpp>
@@ -10,7 +10,7 @@ namespace far::inline FARSIDE_BACKEND {
 /// backend/NAME/backend.hpp, as communicator() and raw_window() of mpi. Local; no communication.
 inline auto& native() { return detail::here().link; }
 
-/// Who serves messages to this rank (far::runtime::options). Local; no communication.
+/// What serves messages to this rank (far::runtime::options). Local; no communication.
 inline attention chosen_attention() { return detail::here().attends; }
 
 }  // namespace far::inline FARSIDE_BACKEND

@@ -177,7 +177,7 @@ future<void> async_copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t
   return async_get(from, buffer->data(), n).then([buffer, to, n] { put(to, buffer->data(), n); });
 }
 
-/// Completes this rank's earlier puts to `rank`: whoever reads afterwards sees them. One-sided.
+/// Completes this rank's earlier puts to `rank`: all reads that follow see them. One-sided.
 /// 1 flush.
 [[gnu::always_inline]] inline void flush(rank_t rank) {
   detail::access(operation::flush, rank, 0, [rank](auto& link) __attribute__((always_inline)) {
@@ -189,7 +189,7 @@ future<void> async_copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t
   });
 }
 
-/// The same for all ranks. 1 flush.
+/// Completes this rank's earlier puts to all ranks. One-sided. 1 flush.
 [[gnu::always_inline]] inline void flush() {
   detail::access(operation::flush, 0, 0,
                  [](auto& link) __attribute__((always_inline)) { link.flush(); });
@@ -226,8 +226,8 @@ template <class T>
 /// due, and serves messages. Local: begins no communication of its own.
 inline void progress() { detail::here().progress(); }
 
-/// One round of a loop in which a program waits for other ranks: progress(), the core for whoever
-/// else needs it, and far::rank_failure once a rank has died. Local; no communication of its own.
+/// One round of a loop in which a program waits for other ranks: progress(), a yield of
+/// the core, and far::rank_failure once a rank has died. Local; no communication of its own.
 inline void wait_round() { detail::here().wait_round(); }
 
 }  // namespace far::inline FARSIDE_BACKEND

@@ -19,13 +19,13 @@
 //
 // Data that belongs to a rank, and to no container, is a far::rank_local (core/rank_local.hpp).
 //
-// Who serves (`FARSIDE_ATTENTION`, far::runtime::options::attention):
+// What serves messages (`FARSIDE_ATTENTION`, far::runtime::options::attention):
 //   poll     the target's own calls of the library that wait (collectives, future::get, a send
 //            that waits for room) and far::progress(). A rank that computes does not serve. The
 //            default.
 //   thread   also a thread of the target. Handlers, and continuations of rpcs, may then run on that
 //            thread, at the same time as the rank's own code. Where memory is coherent it sleeps
-//            until whoever sends wakes it, by an atomic more for each message and answer; elsewhere
+//            until a sender wakes it, by an atomic more for each message and answer; elsewhere
 //            it looks every 20 microseconds, up to a millisecond when it has been idle for long.
 //   rank     refused: see far::attention.
 // Handlers of one rank never run at the same time as each other.
@@ -73,7 +73,7 @@ auto rpc(rank_t to, F&& f, Args&&... args) {
                                                                              args...);
 }
 
-/// The same without an answer: what it returns is dropped, what it throws ends the job.
+/// Calls without an answer: what `f` returns is dropped, what it throws ends the job.
 /// W + A, 2 waits; nothing comes back but an A for each quarter of a ring.
 template <class F, class... Args>
 void rpc_ff(rank_t to, F&& f, Args&&... args) {

@@ -69,7 +69,7 @@ class runtime {
   struct options {
     thread_level threads = thread_level::single;
     std::size_t segment = 0;  ///< bytes a rank; 0: FARSIDE_SEGMENT, or what the back end finds best
-    /// Who serves messages. Empty: FARSIDE_ATTENTION (poll, thread), or poll. `thread` makes the
+    /// What serves messages. Empty: FARSIDE_ATTENTION (poll, thread), or poll. `thread` makes the
     /// runtime one for thread_level::multiple.
     std::optional<far::attention> attention{};
   };

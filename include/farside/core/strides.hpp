@@ -25,7 +25,7 @@ class level_list {
     requires(sizeof...(Integers) > 0 && sizeof...(Integers) <= most)
   level_list(Integers... values)
       : values_{static_cast<std::ptrdiff_t>(values)...}, size_(sizeof...(Integers)) {}
-  /// The same from a span. Local; no communication.
+  /// From a span. Local; no communication.
   explicit level_list(std::span<const std::ptrdiff_t> values) : size_(values.size()) {
     if (size_ > most)
       detail::raise("a strided operation was given ", size_,

@@ -8,8 +8,8 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-/// Tells the board, as long as it lives, what this rank waits for. `subject` is the name of that, if
-/// it has one, and must live as long.
+/// Tells the board, as long as it lives, what this rank waits for. `subject` is the name of that,
+/// if it has one, and must live as long.
 class wait_marker {
  public:
   wait_marker(context& c, job::waiting what, rank_t on = job::no_rank,
@@ -72,7 +72,7 @@ class call_marker {
     say(std::uint64_t{target} << 32 | name);
   }
   [[gnu::always_inline]] ~call_marker() {
-    if (on_ != nullptr) say(0);  // waits for nothing: no matter whom
+    if (on_ != nullptr) say(0);  // waits for nothing, so the rank does not matter
   }
   call_marker(const call_marker&) = delete;
 

@@ -2,9 +2,9 @@
 // targets, and which may not be complete here.
 //
 // At their targets. Each put gets a stamp, 2, 3, ... A target is dirty if its last stamp is above
-// what flush() has covered, and flush(rank) sets its stamp to 0 (see clean()). One thread could take
-// a flush that another has only begun for done. So with several threads nothing is ever taken for
-// clean again once it was dirty: every stamp is 1, and flushed_ stays 0.
+// what flush() has covered, and flush(rank) sets its stamp to 0 (see clean()). One thread could
+// take a flush that another has only begun for done. So with several threads nothing is ever taken
+// for clean again once it was dirty: every stamp is 1, and flushed_ stays 0.
 //
 // Here. Operations that have a request are numbered, so that one flush completes all before it.
 #pragma once

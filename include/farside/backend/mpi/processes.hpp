@@ -50,7 +50,7 @@ struct process {
 /// What every process knows of every other one. All are words, so that MPI can move them.
 struct seat {
   std::uint64_t node;    ///< counted from 0
-  std::uint64_t group;   ///< of its node: those whom one server serves
+  std::uint64_t group;   ///< of its node: the ranks that one server serves
   std::uint64_t serves;  ///< 1: a server; 0: a rank of the program
   std::uint64_t rank;    ///< as far::rank() says; servers have the numbers after the last rank
   std::uint64_t pid, started;

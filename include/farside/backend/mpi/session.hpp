@@ -32,7 +32,7 @@ class session {
 
   const strategy_settings& settings() const { return settings_; }
   MPI_Comm comm() const { return comm_; }    ///< the ranks of the program
-  MPI_Comm whole() const { return whole_; }  ///< those, and who serves them
+  MPI_Comm whole() const { return whole_; }  ///< those, and the processes that serve them
   bool serves() const { return serves_; }    ///< this process is not a rank of the program
   rank_t rank() const { return rank_; }
   rank_t nprocs() const { return nprocs_; }
@@ -41,7 +41,7 @@ class session {
   bool multiple_threads() const { return multiple_threads_; }
   /// FARSIDE_MPI_STRICT, of any rank: nothing beyond the MPI standard, see window.hpp.
   bool strict() const { return strict_; }
-  /// More ranks on this node than cores: whoever waits must let others run.
+  /// More ranks on this node than cores: a rank that waits must let others run.
   bool oversubscribed(rank_t threads = 1) const {
     return node_processes_ * threads > usable_cores();
   }
@@ -60,7 +60,7 @@ class session {
   bool all(bool mine) const { return least(mine ? 1 : 0) == 1; }
   bool all_of_whole(bool mine) const { return least(mine ? 1 : 0, whole_) == 1; }
 
-  /// Who is where, by the ranks of whole(). Collective over whole().
+  /// Where each process is, by the ranks of whole(). Collective over whole().
   std::vector<seat> seats();
   /// Makes the servers of strategy::spawned, which join whole() (spawn.hpp). Collective.
   void spawn();
@@ -77,7 +77,7 @@ class session {
   /// Collective.
   template <class Look>
   void gather_to_finish(Look&& look);
-  /// Lets those leave who only serve: nobody has anything to ask any more (server_process.hpp).
+  /// Lets the servers leave: no rank has anything to ask any more (server_process.hpp).
   void release_servers() const {
     if (comm_ == whole_) return;
     MPI_Request request;
@@ -311,7 +311,7 @@ inline void session::meet_node(MPI_Comm node) {
 inline std::vector<seat> session::seats() {
   int all = 0;
   MPI_Comm_size(whole_, &all);
-  rank_t others = static_cast<rank_t>(all) - nprocs_;  // who are not of this process's kind
+  rank_t others = static_cast<rank_t>(all) - nprocs_;  // of the other kind: servers, or ranks
   process self = process::self(serves_ ? others + rank_ : rank_);
   seat mine{node_, group_, serves_ ? 1u : 0u, self.rank, self.pid, self.started};
   std::vector<seat> result(static_cast<std::size_t>(all));
@@ -342,7 +342,7 @@ inline std::vector<seat> session::seats() {
 /// does not end a job in which a rank left with _exit(0).
 ///
 /// No rank is taken for lost that merely finished first: gather_to_finish() holds every rank until
-/// all are beyond asking, so whoever is gone while another rank still asks has died.
+/// all are beyond asking, so a rank that is gone while another one still asks has died.
 inline std::int64_t session::lost_rank() {
   constexpr std::uint64_t interval_ns = 500'000'000;
   std::uint64_t now = job::monotonic_ns();

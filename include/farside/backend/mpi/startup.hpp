@@ -1,5 +1,5 @@
-// What the MPI library of this process is told before it starts, what it can be asked while it runs,
-// and how the process leaves without it.
+// What the MPI library of this process is told before it starts, what it can be asked while it
+// runs, and how the process leaves without it.
 #pragma once
 
 #include <farside/backend/concept.hpp>
@@ -124,7 +124,7 @@ inline bool has_rdma() {
 /// Before MPI_Init, for windows on nodes without RDMA: `osc pt2pt` of Open MPI 4 before `osc ucx`.
 /// For an atomic ucx locks its target by a compare-and-swap through the network, again and again
 /// until it succeeds, and unlocks it by another one; pt2pt sends one message, which the target
-/// answers. pt2pt refuses several threads, so ucx stays for these, and for who names it.
+/// answers. pt2pt refuses several threads, so ucx stays for these, and where it is named.
 inline void prefer_osc_pt2pt() {
   if constexpr (FARSIDE_MPI_AVOIDS_OSC_RDMA)
     if (!has_rdma()) setenv("OMPI_MCA_osc_ucx_priority", "1", 0);
@@ -163,10 +163,11 @@ inline unsigned library_number(const char* name) {
   return number;
 }
 
-/// For who ends without MPI_Finalize. The daemon of MPICH's mpiexec takes a connection that closes
-/// for a crash, kills the other processes of its host, and mpiexec prints BAD TERMINATION. This is
-/// what MPI_Finalize would tell it (a line of PMI version 1, which MPICH before 4.1 speaks), after
-/// which it expects nothing more. Without such a daemon there is no PMI_FD, and nothing to do.
+/// For processes that end without MPI_Finalize. The daemon of MPICH's mpiexec takes a connection
+/// that closes for a crash, kills the other processes of its host, and mpiexec prints BAD
+/// TERMINATION. This is what MPI_Finalize would tell it (a line of PMI version 1, which MPICH
+/// before 4.1 speaks), after which it expects nothing more. Without such a daemon there is no
+/// PMI_FD, and nothing to do.
 inline void take_leave_of_mpiexec() {
   auto fd = integer_setting("PMI_FD", 0, 1 << 20);
   if (!fd) return;

@@ -7,7 +7,8 @@
 //   - the trait `racy_get`: a get may overlap puts, and MPI leaves its result open; we assume that
 //     libraries copy aligned blocks by whole words. We hand them no other blocks of 8 bytes or
 //     more, see by_words() and out_of_phase().
-//   - that a put stores a word once, so that who sees it may change it: see docs/memory_model.md.
+//   - that a put stores a word once, so that a rank that sees it may change it: see
+//     docs/memory_model.md.
 //   - that atomics of several kinds (add, swap, compare-and-swap) on a word at one time are atomic,
 //     see window::allocate().
 //   - that a rank's own loads of its memory see what atomics of others write there, in await() and

@@ -1,5 +1,5 @@
-// Puts and gets that are not one call of MPI: long ones, those that begin or end inside of words, and
-// those whose private side is aligned in another way than the segment.
+// Puts and gets that are not one call of MPI: long ones, those that begin or end inside of words,
+// and those whose private side is aligned in another way than the segment.
 #pragma once
 
 #include <farside/backend/mpi/window.hpp>

@@ -1,9 +1,9 @@
-// Where the segments of ranks lie that share memory, and their loads, stores and CPU atomics: all of
-// the smp back end, and the MPI back end's path for jobs on one node.
+// Where the segments of ranks lie that share memory, and their loads, stores and CPU atomics: all
+// of the smp back end, and the MPI back end's path for jobs on one node.
 //
 // Memory order (docs/memory_model.md is the contract; these are the reasons):
 //  - put: relaxed stores. Nothing orders them but flush.
-//  - flush: a sequentially consistent fence. Complete at the target means that whoever reads
+//  - flush: a sequentially consistent fence. Complete at the target means that any rank that reads
 //    afterwards sees it, so a later get of this rank must not run ahead of the put (store
 //    buffering): release is not enough.
 //  - get: relaxed loads and an acquire fence (nothing on x86, `dmb ishld` or `ldar` on arm64).

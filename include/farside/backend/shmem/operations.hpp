@@ -124,7 +124,8 @@ class heap_operations {
   void flush(rank_t) { flush(); }
   void flush() {
     finish_puts();
-    serve_before_own(rank_);  // who only flushes, and loads its own memory, waits for others, too
+    // A rank that only flushes, and loads its own memory, may wait for others, too.
+    serve_before_own(rank_);
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
 
@@ -267,8 +268,8 @@ T heap_operations::compare_swap(rank_t rank, std::size_t offset, T expected, T d
   }
 }
 
-/// Between processes of one machine UCX 1.13 on x86-64 takes the word's old value for the operand of
-/// the and, or and xor that return it. So each rank tries them on a word of its own, of the next
+/// Between processes of one machine UCX 1.13 on x86-64 takes the word's old value for the operand
+/// of the and, or and xor that return it. So each rank tries them on a word of its own, of the next
 /// rank, and of `neighbour`, the next one on this machine. Nobody else tries the same three words.
 inline void heap_operations::try_bitwise(rank_t neighbour) {
   auto works = [this](std::size_t offset, rank_t rank) {

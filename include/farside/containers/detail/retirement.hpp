@@ -70,7 +70,7 @@ class retirement {
  private:
   std::vector<Block> fresh_;      ///< retired since the last barrier began
   std::vector<Block> leaving_;    ///< retired before the barrier under way began
-  std::vector<Block> forgotten_;  ///< unknown to whoever has left the last barrier
+  std::vector<Block> forgotten_;  ///< unknown to ranks that have left the last barrier
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

@@ -14,7 +14,8 @@ namespace far::inline FARSIDE_BACKEND::detail {
 
 /// Where the head of the list of blocks that other ranks have freed lies in each segment.
 inline constexpr std::size_t freed_list = null_guard + 64;
-/// Where the words of messages lie (core/detail/messages/wire.hpp): 128 bytes, and 16 for each rank.
+/// Where the words of messages lie (core/detail/messages/wire.hpp): 128 bytes, and 16 for each
+/// rank.
 inline constexpr std::size_t message_words = null_guard + 256;
 /// Where the world team's block begins; before it the library keeps words of its own.
 inline constexpr std::size_t world_block(rank_t nprocs) {

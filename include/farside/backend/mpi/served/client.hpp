@@ -56,7 +56,7 @@ class client {
     look();
     return !free_.empty() && !p.full();
   }
-  /// The same for a get, which must see this rank's own puts.
+  /// Room for a get, which must see this rank's own puts.
   bool ready_to_get(std::uint32_t server) { return landed(server) && ready(server); }
 
   // All of these: after ready().

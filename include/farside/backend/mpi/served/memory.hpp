@@ -270,8 +270,8 @@ class memory {
                           lost < mpi_->nprocs() ? "rank " : "progress rank ", lost, " has died.");
   }
 
-  /// two_sided: who only loads and stores must serve, too, or a rank that polls its own word would
-  /// never see what others send there.
+  /// two_sided: a rank that only loads and stores must serve, too, or a rank that polls its own
+  /// word would never see what others send there.
   void now_and_then() {
     if (!serves_in_calls_) return;
     constexpr unsigned often = 8;
@@ -296,7 +296,7 @@ class memory {
   MPI_Comm requests_ = MPI_COMM_NULL, answers_ = MPI_COMM_NULL;
   shared_memory near_;               ///< the segments that this process has mapped
   std::vector<std::int32_t> reach_;  ///< by rank: its place in near_ if loads may go there, or -1
-  std::vector<target> targets_;      ///< by rank: who serves it
+  std::vector<target> targets_;      ///< by rank: what serves it
   limits limit_{};
   gate gate_;  ///< guards client_, server_ and all calls of MPI here
   client client_;

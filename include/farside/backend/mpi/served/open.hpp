@@ -168,7 +168,7 @@ inline void memory::end_thread() {
   thread_to_end = nullptr;
 }
 
-/// Who waits in the library serves as well: then the lock is taken, and the thread naps.
+/// A rank that waits in the library serves as well: then the lock is taken, and the thread naps.
 inline void memory::run_thread() {
   patience rounds(oversubscribed_);
   patience::serve_only();

@@ -10,10 +10,10 @@
 // Whether cores are shared: there are more processes than cores, or somebody has overslept a moment
 // ago. The second is for what we do not know: other jobs on this machine, hosts that have their
 // cores in common, two ranks that the kernel has put on one core. There a rank that polls keeps
-// from running whom it waits for.
+// from running the process that it waits for.
 //
-// Why nobody yields: since Linux 6.18 who yields gives away its time slice, and a compiler on the
-// same core then runs for 3 ms, ten compilers for 25 ms. Who naps keeps its claim.
+// Why nobody yields: since Linux 6.18 a yield gives away the time slice, and a compiler on the
+// same core then runs for 3 ms, ten compilers for 25 ms. A nap keeps the claim to it.
 #pragma once
 
 #include <farside/base/backend_choice.hpp>
@@ -61,7 +61,7 @@ class patience {
       nap(shared ? shortest / 4 : shortest, now);
   }
 
-  /// Notes whether somebody else had the core, for those who nap next.
+  /// Notes whether another process had the core, for the next naps.
   static void nap(std::uint64_t length, std::uint64_t now) {
     nap(length);
     std::uint64_t woke = job::monotonic_ns();

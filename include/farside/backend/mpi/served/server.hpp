@@ -103,7 +103,7 @@ class server {
     if (h.answered) confirm(client, h.slot);
   }
 
-  /// Whoever is told that its puts are complete tells others, who may look by loads of their own.
+  /// A rank that is told that its puts are complete tells others, which may look by loads.
   void confirm(int client, std::uint32_t slot) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     send_small(nullptr, 0, client, slot);

@@ -1,9 +1,9 @@
 // What far::array and far::darray have in common: elements by index, one or many, now or later. All
 // operations are one-sided unless they say collective.
 //
-// A promise of concurrency::owner_only says that only its owner touches an element until the next barrier:
-// then reads and writes are loads and stores, without any operation. They are visible to others
-// after a flush or barrier, like puts.
+// A promise of concurrency::owner_only says that only its owner touches an element until the next
+// barrier: then reads and writes are loads and stores, without any operation. They are visible to
+// others after a flush or barrier, like puts.
 #pragma once
 
 #include <farside/containers/detail/array/elements.hpp>
@@ -41,7 +41,8 @@ class element_access {
   const std::string& name() const { return state_->label; }
   const team& members() const { return state_->members; }
 
-  /// Reads element `i`; sees this rank's own earlier puts. 1 get; none with concurrency::owner_only.
+  /// Reads element `i`; sees this rank's own earlier puts. 1 get; none with
+  /// concurrency::owner_only.
   T get(std::size_t i, concurrency with = concurrency::everything) const {
     return state_->read(i, with);
   }

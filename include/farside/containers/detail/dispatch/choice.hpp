@@ -141,7 +141,7 @@ class engine_choice {
   future<bytes> send(rank_t member, std::size_t operations, writer message) {
     return begin(member, operations, std::move(message), &messenger::send);
   }
-  /// The same, together with other messages to that member: see messenger::send_with_others. The
+  /// Sends it together with other messages to that member: see messenger::send_with_others. The
   /// container does not end before `then(answer)` has returned, whose result is in the future.
   template <class Then>
   auto send_later(rank_t member, writer message, Then then) {

@@ -92,7 +92,8 @@ inline engine_costs measure_costs(messenger& messages, const team& over) {
   return result;
 }
 
-/// Collective: what all members have measured, now or earlier, on average. The same on all of them.
+/// Collective: what all members have measured, now or earlier, on average. All of them get the
+/// same.
 inline engine_costs agreed_costs(messenger& messages, const team& over) {
   bool known = all_reduce(messages.costs.rpc > 0 ? 1 : 0, minimum(), over) == 1;
   engine_costs mine = known ? messages.costs : measure_costs(messages, over);

@@ -46,11 +46,11 @@ struct push_in_flight : pending {
 /// Elements of any serializable type, hosted on one member of the team, first in, first out.
 ///
 /// All operations are one-sided and linearizable, waiting and try_ forms mixed at will
-/// (containers/detail/ring/tickets.hpp has the argument), unless a promise says that they do not overlap. What is
-/// pushed is complete on return: whoever pops afterwards finds it. `R`, `W`, `A`: gets, puts,
-/// atomics issued. In the costs k is about the room that there was at the last look; elements of
-/// variable length (not far::fixed_length) add a flush of this rank's own memory to a push, and to
-/// a pop 1 R for their bytes and what far::dealloc costs.
+/// (containers/detail/ring/tickets.hpp has the argument), unless a promise says that they do not
+/// overlap. What is pushed is complete on return: a pop that begins afterwards finds it. `R`, `W`,
+/// `A`: gets, puts, atomics issued. In the costs k is about the room that there was at the last
+/// look; elements of variable length (not far::fixed_length) add a flush of this rank's own memory
+/// to a push, and to a pop 1 R for their bytes and what far::dealloc costs.
 template <class T, class Slots>
 class concurrent_queue : public queue_base<T, Slots> {
   using base = queue_base<T, Slots>;
@@ -58,8 +58,8 @@ class concurrent_queue : public queue_base<T, Slots> {
   using typename base::state;
 
  public:
-  /// Waits for room. A + W + R/k and a flush, 2 waits. With concurrency::push (nobody pops before the
-  /// next barrier): A + W, 1 wait, complete after the barrier; throws if it is full, instead of
+  /// Waits for room. A + W + R/k and a flush, 2 waits. With concurrency::push (nobody pops before
+  /// the next barrier): A + W, 1 wait, complete after the barrier; throws if it is full, instead of
   /// waiting.
   void push(const T& value, concurrency with = concurrency::everything) {
     state& s = *this->state_;
@@ -113,10 +113,10 @@ class concurrent_queue : public queue_base<T, Slots> {
   future<void> async_push(const T& value, concurrency with = concurrency::everything);
 
   /// Takes the oldest element; waits until there is one. A + R, and an A that nobody waits for, 2
-  /// waits (the R again while its push is under way). With concurrency::pop (nobody pushes before the
-  /// next barrier) the last A is made once a block of elements; throws if it is empty, instead of
-  /// waiting. With concurrency::owner_only, on the host, only one thread of it pops before the next barrier:
-  /// R and 2 A of its own memory.
+  /// waits (the R again while its push is under way). With concurrency::pop (nobody pushes before
+  /// the next barrier) the last A is made once a block of elements; throws if it is empty, instead
+  /// of waiting. With concurrency::owner_only, on the host, only one thread of it pops before the
+  /// next barrier: R and 2 A of its own memory.
   T pop(concurrency with = concurrency::everything) {
     state& s = *this->state_;
     alignas(8) std::byte packed[sizeof(form)];
@@ -165,7 +165,7 @@ class concurrent_queue : public queue_base<T, Slots> {
   /// The oldest elements, `most` at most, next to each other; no more than the capacity. If they
   /// are fewer, the queue held no others at one moment of this call. They are taken later than
   /// that: what is pushed in between stays, and a try_push in between may find the queue full. So
-  /// whoever has got fewer, and wants what has come meanwhile, asks again.
+  /// a caller that has got fewer, and wants what has come meanwhile, asks again.
   std::vector<T> try_pop(std::uint64_t most, concurrency with = concurrency::everything);
 
   /// try_pop on the host, where nobody else pops before the next barrier. No communication.
@@ -296,7 +296,8 @@ class concurrent_queue : public queue_base<T, Slots> {
     });
   }
 
-  /// The same on the host, while nobody else pops. False: there is none, and it was not to wait.
+  /// Takes one element on the host, while nobody else pops. False: there is none, and it was not to
+  /// wait.
   static bool take_local(state& s, std::byte* to, bool wait) {
     if (!s.local_head_known) {
       s.local_head = s.tickets.look(ring_word::head);

@@ -38,8 +38,8 @@ class ordered_slots {
     return first + n <= free_until_.value();
   }
 
-  /// For whoever has no ticket yet: is there room, or are the elements there, and would it be its
-  /// turn at once? While it is, nobody else has a ticket before this one.
+  /// Before a ticket is taken: is there room, or are the elements there, and would it be its turn
+  /// at once? While it is, nobody else has a ticket before this one.
   bool ready_to_write(ring_tickets& in, std::uint64_t first, std::uint64_t n) {
     return look_for_room(in, first, n) && in.look(ring_word::ready_tail) == first;
   }
@@ -52,7 +52,7 @@ class ordered_slots {
     move_on(in, ring_word::ready_tail, first, n);
   }
 
-  /// The same for an async_push, in two steps that do not wait. False: it is not its turn.
+  /// A write for an async_push, in two steps that do not wait. False: it is not its turn.
   void begin_write(ring_tickets& in, std::uint64_t ticket, const std::byte* form) {
     put_all(in, ticket, form, 1);
   }

@@ -173,7 +173,7 @@ class queue_base {
       return unpacked(forms.data(), n, taken);
     }
   }
-  /// The same of forms that are there; their boxes are released if they are `taken`.
+  /// Objects of `n` forms in memory; their boxes are released if they are `taken`.
   static std::vector<T> unpacked(const std::byte* forms, std::size_t n, bool taken) {
     std::vector<T> values;
     if constexpr (own_bytes) {

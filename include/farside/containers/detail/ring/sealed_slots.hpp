@@ -66,8 +66,8 @@ class sealed_slots {
     return in.known_free(first, n);
   }
 
-  /// The same for whoever has no ticket yet. If it takes this one, and they were ready then, it
-  /// waits for nobody.
+  /// Before a ticket is taken: whether the slots from it on may be written, or read. A caller that
+  /// then takes this ticket waits for nobody.
   bool ready_to_write(ring_tickets& in, std::uint64_t first, std::uint64_t n) {
     return look_for_room(in, first, n);
   }
@@ -81,7 +81,7 @@ class sealed_slots {
     return read_many(in, first, n, scratch.data()) == n;
   }
 
-  /// Fills slots that are free. `complete`: whoever looks afterwards sees it.
+  /// Fills slots that are free. `complete`: a pop that looks afterwards sees them.
   [[gnu::always_inline]] void write(ring_tickets& in, std::uint64_t first, const std::byte* forms,
                                     std::uint64_t n, bool complete) {
     if (n == 1 && !stamped(in)) return write_sealed(in, first, forms, complete);
@@ -90,7 +90,7 @@ class sealed_slots {
     store(in, first, forms);
   }
 
-  /// The same for an async_push, in two steps that do not wait.
+  /// A write for an async_push, in two steps that do not wait.
   void begin_write(ring_tickets& in, std::uint64_t ticket, const std::byte* form) {
     write(in, ticket, form, 1, false);
   }

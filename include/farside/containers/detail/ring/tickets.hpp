@@ -1,4 +1,5 @@
-// The tickets of a ring: who may write and who may read which slot, and what this rank knows of it.
+// The tickets of a ring: they say which push writes a slot and which pop reads it. And what this
+// rank knows of them.
 //
 // A push takes the next ticket of `tail`, a pop the next one of `head`; ticket t belongs to slot
 // t % slots, and push t and pop t meet there. Tickets are taken in three ways:
@@ -161,8 +162,8 @@ class ring_tickets {
   ticket_range try_claim_pop(std::uint64_t most) {
     return try_claim_pop(most, [](std::uint64_t, std::uint64_t) {});
   }
-  /// The same, but before a ticket is taken `ready(ticket)` is called, or `ready(ticket, count)`,
-  /// which throws if it shall not be.
+  /// Before a ticket is taken they call `ready(ticket)`, or `ready(ticket, count)`, which throws if
+  /// it shall not be taken.
   template <class Ready>
   std::optional<std::uint64_t> try_claim_push(std::uint64_t n, Ready ready);
   template <class Ready>
@@ -172,7 +173,7 @@ class ring_tickets {
   [[gnu::always_inline]] ticket_range phased_push(std::uint64_t n) {
     return granted_push(add(ring_word::tail, n, push_backoff_), n);
   }
-  /// The same for tickets that were taken.
+  /// Of `n` tickets that were taken from `first` on: those for which there is room.
   [[gnu::always_inline]] ticket_range granted_push(std::uint64_t first, std::uint64_t n) {
     return granted(ring_word::tail, first, n, room_until_, push_backoff_,
                    [this] { return look(ring_word::head) + shape_.capacity; });

@@ -1,5 +1,5 @@
-// How many messages a rank has sent and handled, over all time, and how all ranks find out that none
-// is under way.
+// How many messages a rank has sent and handled, over all time, and how all ranks find out that
+// none is under way.
 #pragma once
 
 #include <farside/base/mutants.hpp>

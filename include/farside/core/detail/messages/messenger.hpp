@@ -69,7 +69,7 @@ class messenger final : public message_service {
     std::lock_guard lock(lock_);
     out_.prepare(to);
   }
-  /// The same for a message that is answered.
+  /// Like prepare(), for a message that is answered.
   void prepare_call(rank_t to) {
     std::lock_guard lock(lock_);
     out_.prepare(to);
@@ -94,7 +94,7 @@ class messenger final : public message_service {
   /// in handlers. The message is complete in the receiver's memory, or kept to be sent, on return.
   void send(rank_t to, const message_header& as, std::vector<std::byte> message);
 
-  /// The same; never waits.
+  /// Sends like send(), but never waits: what has no room is kept. Gives a ticket for until_gone().
   std::uint64_t post(rank_t to, const message_header& as, std::vector<std::byte> message) {
     write_header(message, as);
     std::lock_guard lock(lock_);
@@ -139,7 +139,7 @@ class messenger final : public message_service {
     if (inside_handler()) return false;
     return serve_all();
   }
-  /// The same, of the thread of attention::thread.
+  /// Also of the thread of attention::thread, which is in no handler.
   bool serve_all() {
     bool moved = look();
     finish_answered();
@@ -199,13 +199,13 @@ class messenger final : public message_service {
   context& c_;
   optional_mutex lock_;  ///< of all that follows down to `counts_`
   outbox out_;
-  inbox in_;  ///< of whoever serves
+  inbox in_;  ///< of the thread that serves
   replies replies_;
   code_map code_;
   std::deque<std::shared_ptr<awaiting>> answered_;  ///< their futures are to be made ready
   std::vector<gathering*> gatherings_;
-  std::map<rank_t, batch> forwards_;  ///< of whoever serves
-  std::size_t first_ = 0;             ///< whose messages are taken first; of whoever serves
+  std::map<rank_t, batch> forwards_;  ///< of the thread that serves
+  std::size_t first_ = 0;             ///< the line that is taken first; of the thread that serves
   message_counts counts_;             ///< of messages and answers
   std::atomic<bool> serving_{false};
   std::atomic<std::thread::id> handler_{};  ///< the thread that runs a handler
@@ -351,7 +351,7 @@ inline void messenger::forward(code_address code, rank_t to, rank_t from,
                                std::span<const std::byte> arguments) {
   try {
     prepare(to);
-  } catch (const allocation_error& e) {  // who has sent it has long gone on
+  } catch (const allocation_error& e) {  // its sender has long gone on
     fail({*this, from, arguments, {}}, &e);
     return;
   }
@@ -380,7 +380,7 @@ inline void messenger::run(code_address code, rank_t from, std::span<const std::
   }
 }
 
-/// A handler has thrown. The caller hears of it; where there is none who waits, the job ends.
+/// A handler has thrown. A caller that waits for the answer hears of it; else the job ends.
 inline void messenger::fail(const incoming& m, const std::exception* why) {
   std::string what = why != nullptr ? why->what() : "an exception that is no std::exception";
   if (m.reply.slot != 0) {

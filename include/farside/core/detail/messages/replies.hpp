@@ -1,6 +1,6 @@
-// Where results come back to. The caller of an rpc reserves a slot in its own segment. The rank that
-// has run the handler puts the result there, flushes, and stores the slot's state. No room in a
-// mailbox is needed, so answers wait for nobody. Results of more than 112 bytes come as a message
+// Where results come back to. The caller of an rpc reserves a slot in its own segment. The rank
+// that has run the handler puts the result there, flushes, and stores the slot's state. No room in
+// a mailbox is needed, so answers wait for nobody. Results of more than 112 bytes come as a message
 // instead.
 //
 //   free --- reserve ---> awaited --- answered here, by an atomic:  --------> free

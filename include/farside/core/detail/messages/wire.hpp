@@ -4,7 +4,7 @@
 //     +0     senders      ranks that have a ring here                              atomics
 //     +64    bell         signals that wake its thread (attention::thread)         signals
 //     +128   arrived[i]   bytes that the i-th of them has written to its ring      atomics
-//     +...   rings[i]     who it is, and where that ring lies here                 atomics
+//     +...   rings[i]     its rank, and where that ring lies here                  atomics
 //
 //   a ring, made by its sender with alloc_on:  | credits: where, at the sender | - | bytes ... |
 //   credits, in the sender's segment: bytes of the ring that the receiver has taken  atomics
@@ -85,7 +85,7 @@ inline std::uint64_t look_at(context& c, std::size_t offset) {
   return std::atomic_ref(*at).load(std::memory_order_acquire);
 }
 
-/// The same for `n` words one after another.
+/// Reads `n` such words, which follow each other.
 inline void look_at(context& c, std::size_t offset, std::uint64_t* to, std::size_t n) {
   if (!c.link.coherent() && c.link.racy_get())
     c.link.get(c.link.rank(), offset, to, 8 * n);
