@@ -44,7 +44,7 @@ class exchange {
   static constexpr bool fixed = fixed_length<T>;
 
  public:
-  /// What is handed to handlers; valid until they return.
+  /// The type of what handlers get. It is valid until they return.
   using values = std::span<const T>;
 
   /// 64 KiB: on shared memory large enough that announcing costs nothing, and small enough that the
@@ -111,7 +111,7 @@ class exchange {
     with_handler(handler, [&](const auto& h) { state_->finish(h); });
   }
 
-  /// Of this rank. No communication.
+  /// What this rank has seen of it. Local; no communication.
   exchange_statistics statistics() const { return state_->seen(); }
 
   /// How many members take part; its name in errors. Local; no communication.

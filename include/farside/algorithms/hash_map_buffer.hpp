@@ -112,7 +112,7 @@ class hash_map_buffer {
     slot.used = true;
   }
 
-  /// Makes one change of two to the same key. False: they cannot be one, the first must go.
+  /// Combines two changes of one key. False: they cannot be combined, the first must be sent.
   bool merge(waiting& first, const mapped_type& value, what kind) {
     switch (kind) {
       case what::insert:  // the key is there already by then

@@ -1,8 +1,8 @@
 // far::visits: many small messages, gathered by target and sent as few large ones.
 //
-//   far::visits visits;                                        // or visits({.route =
-//   far::route::node}) for (auto& word : words) visits.visit(owner(word), count, word);
-//   far::quiesce();                                            // all of them have been handled
+//   far::visits visits;                              // or visits({.route = far::route::node})
+//   for (auto& word : words) visits.visit(owner(word), count, word);
+//   far::quiesce();                                  // all of them have been handled
 //
 // What is visited is a function on a rank, as with far::rpc_ff: it may visit and send in turn.
 // Typed values that go to one handler are cheaper by far::exchange.

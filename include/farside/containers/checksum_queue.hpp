@@ -3,7 +3,7 @@
 //
 // A push takes a ticket and writes element and checksum; a pop takes one, reads both and compares.
 // The checksum depends on the ticket, so that what the ring held a round ago is never taken for
-// new. Where memory is not coherent far::circular_queue does the same; where it is, that has a
+// new. Where memory is not coherent far::circular_queue does the same. On coherent memory it has a
 // plain stamp instead, and is faster.
 #pragma once
 

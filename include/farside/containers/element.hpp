@@ -70,7 +70,7 @@ class element_iterator {
 
   reference operator*() const { return reference(*of_, index_); }
   reference operator[](difference_type n) const { return *(*this + n); }
-  /// Of the element that it is at. Local; no communication.
+  /// The index of the element that it is at. Local; no communication.
   std::size_t index() const { return index_; }
 
   element_iterator& operator+=(difference_type n) {

@@ -25,7 +25,7 @@
 namespace far::inline FARSIDE_BACKEND {
 namespace detail {
 
-/// Slots without anything but the element.
+/// Slots that hold an element, and nothing beside it.
 template <std::size_t Bytes>
 struct phased_slots {
   static constexpr bool counted = false;
@@ -57,7 +57,7 @@ struct phased_slots {
     });
     return n;
   }
-  /// In a phase nobody has to wait.
+  /// Within a phase nobody has to wait.
   static bool ready_to_write(ring_tickets&, std::uint64_t, std::uint64_t) { return true; }
   static bool ready_to_read(ring_tickets&, std::uint64_t, std::uint64_t) { return true; }
   static void free(ring_tickets&, std::uint64_t, std::uint64_t, pop_overlap) {}

@@ -20,7 +20,7 @@ class box {
  public:
   static constexpr bool in_place = fixed_length<T>;
 
-  box() = default;  ///< of nothing yet: only assignment makes sense
+  box() = default;  ///< An empty box. Assign a packed one to it before use.
 
   /// Puts the object in a box; variable-length bytes go to this rank's own segment, visible to
   /// others after flush or barrier. No communication.

@@ -115,7 +115,7 @@ class [[nodiscard]] future {
   using value_type = T;
   using promise_type = detail::future_promise<T>;
 
-  future() = default;  ///< of nothing: only assignment and destruction make sense
+  future() = default;  ///< An empty future. Assign one to it before use.
   future(future&& other) noexcept
       : now_(std::exchange(other.now_, std::nullopt)), state_(std::move(other.state_)) {}
   future& operator=(future&& other) noexcept {
@@ -139,10 +139,10 @@ class [[nodiscard]] future {
     return future(state);
   }
 
-  /// For the library: of what something in flight will give.
+  /// For the library: the future of what something in flight will give.
   explicit future(std::shared_ptr<detail::future_state<T>> state) : state_(std::move(state)) {}
 
-  /// Whether it is of anything: not default-made, moved from or got.
+  /// Whether it has a result to give: it is not empty, moved from or got.
   bool valid() const { return now_.has_value() || state_ != nullptr; }
 
   /// Ready? Makes progress, does not wait.
@@ -358,9 +358,9 @@ struct future_promise<void> : future_promise_base<void> {
 
 namespace detail {
 
-/// Counts parts that arrive in any order. The first failure is the failure of the whole, which is
-/// told when the last part has arrived: until then parts are in flight, and use memory that the
-/// caller frees as it handles the failure.
+/// Counts parts that arrive in any order. The first failure is the failure of the whole. It is told
+/// when the last part has arrived: until then parts are in flight, and use memory that the caller
+/// frees when it handles the failure.
 template <class Values>
 struct when_all_state {
   Values values;

@@ -75,7 +75,7 @@ std::uint64_t hash_of(const T& value) {
 /// A function object; the same value on all ranks. No communication.
 template <class K>
 struct hash {
-  /// Whether it is far::mix of the key's 64 bits. What specialises far::hash does not say so.
+  /// Whether the hash is far::mix of the key's 64 bits. Specialisations of users do not say so.
   static constexpr bool mixes_words = std::is_integral_v<K> && sizeof(K) == 8;
 
   std::uint64_t operator()(const K& key) const {
@@ -137,7 +137,7 @@ struct hash {
   }
 };
 
-/// Strings also by what views them, without a copy.
+/// Strings; views of strings are hashed without a copy.
 template <>
 struct hash<std::string> {
   using is_transparent = void;

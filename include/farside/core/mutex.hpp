@@ -133,16 +133,17 @@ class mutex_state : public shared_state {
 /// and std::scoped_lock take. The set must live.
 class mutex_ref {
  public:
-  /// Waits until this rank holds it; in the order in which ranks have asked. One-sided. The thread
-  /// that holds it must not ask again. 1 atomic; 2 if it is held.
+  /// Waits until this rank holds the mutex. Ranks get it in the order in which they have asked.
+  /// One-sided. The thread that holds it must not ask again. 1 atomic; 2 if it is held.
   void lock() { state_->lock(index_); }
   /// Takes it if nobody holds it. One-sided. 1 atomic.
   bool try_lock() { return state_->try_lock(index_); }
-  /// Completes this rank's puts and lets the next one in. One-sided; by the thread that holds it.
+  /// Completes this rank's puts and hands the mutex to the next rank. One-sided; by the thread that
+  /// holds it.
   /// 1 flush + 1 atomic.
   void unlock() { state_->unlock(index_); }
-  /// The member that has asked last, perhaps the one that holds it; none if it is free. As it was
-  /// a moment ago. One-sided. 1 atomic.
+  /// The member that has asked last, perhaps the one that holds it; none if it was free. One-sided;
+  /// may be out of date on return. 1 atomic.
   std::optional<rank_t> last_in_line() const { return state_->last_in_line(index_); }
 
  private:

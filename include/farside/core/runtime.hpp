@@ -357,7 +357,7 @@ inline void await_end() { std::this_thread::sleep_for(std::chrono::seconds(5)); 
 
 }  // namespace detail
 
-/// What far::run does; call that. Collective; costs what a far::runtime does.
+/// The body of far::run, for the library. Collective; costs what a far::runtime does.
 template <class Body>
 int run_with(int argc, char** argv, Body& body, runtime::options with) {
   auto one_rank = [&](const detail::start_options& start_with) {

@@ -1,16 +1,16 @@
-// How somebody waits for what may come at once or in an hour: polls, then naps.
+// How a process waits for what may come at once or in an hour: it polls, then it naps.
 //
 //   where every process has a core     polls for 200 us
 //   where processes share cores        polls for 10 us
 //
-// A nap lasts 1/16 of the silence so far, 20 us at least (5 us on shared cores) and 1 ms at most.
-// So it adds to what comes then at most 1/16 of the silence before it, and at most 1 ms; and who
-// has been idle for long takes about a hundredth of a core.
+// A nap lasts 1/16 of the time without news so far, 20 us at least (5 us on shared cores) and 1 ms
+// at most. So it delays the next news by at most 1/16 of the time before it, and at most 1 ms. A
+// process that has been idle for long takes about a hundredth of a core.
 //
-// Whether cores are shared: there are more processes than cores, or somebody has overslept a moment
-// ago. The second is for what we do not know: other jobs on this machine, hosts that have their
-// cores in common, two ranks that the kernel has put on one core. There a rank that polls keeps
-// from running the process that it waits for.
+// Cores are taken for shared if there are more processes than cores, or if a thread has overslept a
+// moment ago. The second is for what we do not know: other jobs on this machine, hosts that have
+// their cores in common, two ranks that the kernel has put on one core. There a rank that polls
+// keeps the process that it waits for from running.
 //
 // Why nobody yields: since Linux 6.18 a yield gives away the time slice, and a compiler on the
 // same core then runs for 3 ms, ten compilers for 25 ms. A nap keeps the claim to it.
@@ -41,10 +41,10 @@ class patience {
   bool rest() {
     std::uint64_t now = job::monotonic_ns();
     if (since_ == 0) since_ = now;
-    std::uint64_t silence = now - since_;
+    std::uint64_t quiet_for = now - since_;
     bool shared = shares_cores(oversubscribed_, now);
-    if (silence < (shared ? 10'000 : 200'000)) return false;
-    nap(std::clamp(silence / 16, shared ? shortest / 4 : shortest, longest), now);
+    if (quiet_for < (shared ? 10'000 : 200'000)) return false;
+    nap(std::clamp(quiet_for / 16, shared ? shortest / 4 : shortest, longest), now);
     return true;
   }
 

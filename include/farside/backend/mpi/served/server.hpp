@@ -11,8 +11,8 @@
 //                                        \--- long put: arriving --all there--> answer
 //
 // Memory is bounded: a client has at most `slots` requests under way, and with too many answers
-// under way the server takes no further requests until some are gone. That cannot deadlock: who is
-// to get an answer has posted its receive before it asked.
+// under way the server takes no further requests until some are gone. That cannot deadlock: a
+// client has posted the receive of its answer before it asked.
 #pragma once
 
 #include <farside/backend/mpi/served/execute.hpp>
