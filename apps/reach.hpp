@@ -51,7 +51,7 @@ struct hello {
 struct news {
   std::uint32_t pid, state, rank, world, waits, waits_on;
   std::uint64_t waits_for_ns, collectives;  ///< how long: clocks of two hosts do not compare
-  std::uint32_t reaped, wait_status, bereaved, process, told, message_ready;
+  std::uint32_t reaped, wait_status, secondary_failure, process, told, message_ready;
   char message[sizeof(far::job_board::slot::message)];
   std::uint32_t left, subject_ready;
   std::uint64_t inside, entered;

@@ -95,9 +95,9 @@ std::optional<cause> judge(const job_state& job, std::size_t i) {
   return std::nullopt;
 }
 
-bool bereaved(const job_state& job, std::size_t i) {
+bool is_secondary_failure(const job_state& job, std::size_t i) {
   slot& rank = (*job.book.board)[i];
-  if (rank.bereaved) return true;
+  if (rank.secondary_failure) return true;
   bool of_openmpi = job.how == transport::openmpi || job.how == transport::shmem;
   if (job.one_host || !of_openmpi || rank.state != rank_state::running || !rank.reaped)
     return false;

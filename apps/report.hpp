@@ -41,7 +41,7 @@ std::optional<cause> judge(const job_state&, std::size_t slot);
 
 /// Whether a rank ended only because another one had died: by its own account, or by its exit
 /// status if an MPI library ended it that has lost a connection to another host.
-bool bereaved(const job_state&, std::size_t slot);
+bool is_secondary_failure(const job_state&, std::size_t slot);
 
 /// `rank 2 (pid 4711) was killed by signal 9 (SIGKILL)`.
 std::string describe(const job_state&, const cause&);

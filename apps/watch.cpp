@@ -177,14 +177,15 @@ void watcher::look_for_cause() {
     // rank that counts as absent, or ends because another one has died, comes last.
     std::uint64_t time =
         why->what == cause::kind::failed ? 0 : job_.book.records[i].reaped_at.load();
-    if (why->what == cause::kind::late || why->what == cause::kind::absent || bereaved(job_, i))
+    if (why->what == cause::kind::late || why->what == cause::kind::absent ||
+        is_secondary_failure(job_, i))
       time = ~std::uint64_t{0} - 1;
     if (time < first_time) first = why, first_time = time;
   }
   if (!first || (first->ends_the_job() && look_at_machinery(true))) return;
-  if (bereaved(job_, first->slot)) {  // whom it lost will show up in a moment
-    if (bereaved_since_ == 0) bereaved_since_ = monotonic_ns();
-    if (monotonic_ns() - bereaved_since_ < second) return;
+  if (is_secondary_failure(job_, first->slot)) {  // whom it lost will show up in a moment
+    if (secondary_since_ == 0) secondary_since_ = monotonic_ns();
+    if (monotonic_ns() - secondary_since_ < second) return;
   }
   blame(*first);
 }

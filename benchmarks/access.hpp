@@ -90,13 +90,13 @@ class by_cpu {
       return;
     }
     for (int i = 0; round.load(std::memory_order_acquire) == now; ++i)
-      if (crowded_ || i > 10000) sched_yield();
+      if (oversubscribed_ || i > 10000) sched_yield();
   }
 
  private:
   word& arrived_;
   word& round_;
-  bool crowded_ = nprocs() > std::thread::hardware_concurrency();
+  bool oversubscribed_ = nprocs() > std::thread::hardware_concurrency();
 };
 
 /// Whether an atomic of that way takes a lock of the target, and ranks spin for it.

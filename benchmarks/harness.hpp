@@ -255,7 +255,7 @@ inline std::string setting(const char* name) {
 }
 
 /// Whether a thread of each rank serves messages, or each rank itself.
-inline bool served_by_thread() { return setting("FARSIDE_ATTENTION") == "thread"; }
+inline bool served_by_thread() { return chosen_attention() == attention::thread; }
 
 /// How ranks reach each other's memory.
 inline std::string strategy_name() {

@@ -17,7 +17,7 @@ namespace {
 std::vector<word> one_cycle(std::size_t n) {
   std::vector<word> order(n), next(n);
   std::iota(order.begin(), order.end(), word{0});
-  for (std::size_t i = n - 1; i > 0; --i) std::swap(order[i], order[random_stream(i)() % i]);
+  for (std::size_t i = n - 1; i > 0; --i) std::swap(order[i], order[mix(i) % i]);
   for (std::size_t i = 0; i < n; ++i) next[order[i]] = order[(i + 1) % n];
   return next;
 }

@@ -16,7 +16,7 @@ constexpr std::size_t room = std::size_t{1} << 16;  ///< elements for each rank
 
 /// All ranks push 1,024 words at once to a queue on rank 0; the floor copies them to the memory of
 /// rank 0 that has been copied to before, as the queue's has, by this rank or another: they take
-/// the blocks in turn, and another rank begins each time.
+/// the blocks in turn, and who begins is another one each time.
 void blocks(suite& s) {
   constexpr std::size_t many = 1024, room = std::size_t{1} << 18;
   constexpr const char* name = "fast_queue push, 1024 at once, one pusher";
@@ -32,7 +32,7 @@ void blocks(suite& s) {
   std::size_t laps = 0;
   auto each_block = [&](rank_t copiers, std::size_t n, auto one) __attribute__((always_inline)) {
     const std::size_t each = coherent() ? copiers : 1;
-    const std::size_t first = (rank() + random_stream(++laps)()) % each;
+    const std::size_t first = (rank() + mix(++laps)) % each;
     if (rank() < nprocs() - copiers) return;
     for (std::size_t i = 0; i < n; ++i) one(to + (i * each + first) * many), keep(to);
   };

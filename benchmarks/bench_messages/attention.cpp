@@ -55,7 +55,7 @@ void attention_rows(suite& s) {
   auto counter = alloc<word>();
   auto ended = broadcast(counter, 0);
   circular_queue<word> ring(0, std::size_t{1} << 20);
-  const bool thread = served_by_thread();
+  const bool thread = chosen_attention() == attention::thread;
   const std::string figure = "Pushes to the queue of a rank that computes, " + transport_name();
   const char* x_label = "microseconds that it computes between its calls";
   for (int pause : {0, 1, 2, 5, 10, 20, 50, 100}) {

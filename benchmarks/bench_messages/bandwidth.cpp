@@ -4,7 +4,7 @@
 namespace far::bench {
 
 void bandwidth_rows(suite& s) {
-  if (nprocs() == 1 || served_by_thread()) return;
+  if (nprocs() == 1 || chosen_attention() == attention::thread) return;
   constexpr std::size_t most = std::size_t{1} << 22;
   auto mine = alloc<std::byte>(most * nprocs());
   auto at = broadcast(mine, 0) + static_cast<std::ptrdiff_t>(most * rank());

@@ -1,5 +1,5 @@
-// The whole library: far memory, messages, containers and algorithms. Each of its headers can be included on its
-// own as well, which takes the compiler less time.
+// The whole library: far memory, messages, containers and algorithms. Each header can be included
+// on its own, too, which compiles faster.
 #pragma once
 
 #include <farside/algorithms/exchange.hpp>

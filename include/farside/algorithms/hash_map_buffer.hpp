@@ -36,8 +36,8 @@ class hash_map_buffer {
     /// How many keys wait to be combined with another of the same key; 0: none. A power of two.
     std::size_t combining = std::size_t{1} << 13;
     /// What else may be done to the map between the first change and the end of flush.
-    /// concurrency::owner_only, nothing: where ranks share no memory owners then change their parts without
-    /// atomics.
+    /// concurrency::owner_only, nothing: where ranks share no memory owners then change their parts
+    /// without atomics.
     concurrency alongside = concurrency::everything;
   };
 
@@ -112,7 +112,7 @@ class hash_map_buffer {
     slot.used = true;
   }
 
-  /// Makes one change of two to the same key. False: they cannot be one, the first must go.
+  /// Combines two changes of one key. False: they cannot be combined, the first must be sent.
   bool merge(waiting& first, const mapped_type& value, what kind) {
     switch (kind) {
       case what::insert:  // the key is there already by then

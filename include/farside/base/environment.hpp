@@ -16,8 +16,6 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-using FARSIDE_BACKEND::human_size, FARSIDE_BACKEND::parse_size;
-
 inline std::optional<std::string> setting(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return std::nullopt;
@@ -78,7 +76,7 @@ inline std::size_t memory_limit() {
   return std::min(limit, number_in_file("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
 }
 
-/// The same for what is free at this moment.
+/// Memory that is free at this moment.
 inline std::size_t memory_available() {
   std::size_t used = number_in_file("/sys/fs/cgroup/memory.current");
   std::size_t most = number_in_file("/sys/fs/cgroup/memory.max");

@@ -22,16 +22,16 @@ class random_stream {
   /// The stream number `stream` of a seed. Streams of different numbers have nothing to do with each other, so that
   /// each rank, or each record of a file, can have one. Local; no communication.
   constexpr random_stream(std::uint64_t seed, std::uint64_t stream)
-      : state_((detail::mix(seed) ^ detail::mix(~stream)) + detail::mix_offset) {}
+      : state_((mix(seed) ^ mix(~stream)) + detail::mix_offset) {}
 
   /// The next number. Local; no communication.
   constexpr std::uint64_t operator()() {
-    std::uint64_t number = detail::mix(state_);
+    std::uint64_t number = mix(state_);
     state_ += detail::mix_offset;
     return number;
   }
   /// A number from 0 to n - 1. Local; no communication.
-  constexpr std::uint64_t below(std::uint64_t n) { return detail::reduce_hash((*this)(), n); }
+  constexpr std::uint64_t below(std::uint64_t n) { return reduce_hash((*this)(), n); }
   /// A number from 0 up to, but not including, 1. Local; no communication.
   constexpr double real() { return static_cast<double>((*this)() >> 11) * 0x1p-53; }
 

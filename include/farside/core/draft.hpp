@@ -1,4 +1,9 @@
-// A file that all members of a team write, and that gets its name when it is whole.
+// far::draft: a file that all members of a team write, and that gets its name when it is whole.
+//
+//   far::draft file(far::world());
+//   std::string problem = file.create("result.bin");          // collective
+//   ... each rank writes its part: pwrite(file.descriptor(), ...) ...
+//   if (problem.empty()) problem = file.publish();            // collective
 //
 //   create    unnamed --------------------------------------------- publish --> has its name
 //        \    (O_TMPFILE: member 0 makes it, others open it by /proc)      /
@@ -7,7 +12,7 @@
 //
 // Until then nobody sees it under its own name, and what was there before stays. Two jobs may write
 // one file at the same time: it becomes the one or the other. An unnamed draft is gone with the
-// last process that has it open, whoever is killed, and how. A named one has a name that nobody
+// last process that has it open, however that ends. A named one has a name that nobody
 // else has, and is removed by each member that ends before it is published; only a job of which no
 // process lives to do that leaves it behind.
 //
@@ -21,7 +26,6 @@
 #include <farside/core/collectives.hpp>
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,22 +34,21 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <string>
 #include <utility>
 
 namespace far::inline FARSIDE_BACKEND {
 
-/// Collective over the team: the words of the first member that has any, on all of them; nothing if no member has.
-/// Costs 1 all_reduce, and 1 broadcast if there is a problem.
+/// Collective: the words of the first member that has any, on all of them. Costs an all_reduce, and
+/// a broadcast if there is a problem.
 inline std::string first_problem(const std::string& problem, const team& over) {
   rank_t none = over.size();
   rank_t first = all_reduce(problem.empty() ? none : over.rank(), minimum{}, over);
   return first == none ? std::string() : broadcast(problem, first, over);
 }
 
-/// What is wrong with a name for a file that members write together, if there is such a file already. Local; no
+/// What is wrong with a name for a file that members write together, if it exists. Local; no
 /// communication.
 inline std::string objection_to_writing(const std::string& path) {
   struct stat info{};
@@ -58,40 +61,10 @@ inline std::string objection_to_writing(const std::string& path) {
   return {};
 }
 
-namespace detail {
-
-/// While it lives, a file that would become larger than RLIMIT_FSIZE makes write fail with EFBIG in
-/// this thread, and does not end the process by SIGXFSZ.
-class file_size_limit_as_error {
- public:
-  file_size_limit_as_error() {
-    sigemptyset(&limit_);
-    sigaddset(&limit_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &limit_, &before_);
-  }
-  file_size_limit_as_error(const file_size_limit_as_error&) = delete;
-  file_size_limit_as_error& operator=(const file_size_limit_as_error&) = delete;
-  ~file_size_limit_as_error() {
-    if (sigismember(&before_, SIGXFSZ) == 1) return;
-    timespec at_once{};
-    while (sigtimedwait(&limit_, nullptr, &at_once) == SIGXFSZ) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
- private:
-  sigset_t limit_, before_;
-};
-
-using FARSIDE_BACKEND::first_problem, FARSIDE_BACKEND::objection_to_writing;
-
-}  // namespace detail
-
-/// A file that all members of a team write, and that gets its name when it is whole. Making and ending one does not
-/// communicate.
+/// Its constructor and destructor are local; the destructor drops a draft that was not published.
 class draft {
  public:
-  /// No file yet. Local; no communication. `unnamed` false: as where no file can be without a name.
+  /// `unnamed` false: as where no file can be without a name. Local; no communication.
   explicit draft(team over, bool unnamed = true)
       : members_(std::move(over)), may_be_unnamed_(unnamed) {}
   draft(const draft&) = delete;
@@ -101,9 +74,9 @@ class draft {
     if (named_) unlink(temporary_.c_str());
   }
 
-  /// Collective over the team: opens the file on all members. Returns why it cannot be, on all members alike, or
-  /// nothing. A link is followed. `prepare(name)` is called on all members before there is a named draft. Costs 5
-  /// collectives, and 3 more for a named draft.
+  /// Collective. Returns why it cannot be, on all members alike, or nothing. A link is followed.
+  /// `prepare(name)` is called on all members before there is a named draft. Costs some broadcasts
+  /// and all_reduces.
   template <class Prepare>
   std::string create(const std::string& path, Prepare prepare) {
     std::error_code failed;
@@ -113,7 +86,7 @@ class draft {
         broadcast(folder() + ".farside-" + std::to_string(random_number()) + ".part", 0, members_);
     if (may_be_unnamed_ && open_unnamed()) return {};
     prepare(temporary_);
-    barrier(members_);  // whoever dies from now on, another member removes it
+    barrier(members_);  // if a member dies from now on, another one removes it
     named_ = true;
     bool first = members_.rank() == 0;
     std::string problem = first_problem(first ? open_named(O_CREAT | O_EXCL) : "", members_);
@@ -124,11 +97,11 @@ class draft {
     return create(path, [](const std::string&) {});
   }
 
-  /// This member's open file, to be written by pwrite; -1 before create(). Local; no communication.
+  /// This member's; -1 before create() and after publish(). Local; no communication.
   int descriptor() const { return file_; }
 
-  /// Collective over the team: the file has its name on return. Returns why it could not get it, on all members
-  /// alike, or nothing. Costs 2 all_reduce, and 1 broadcast if there is a problem.
+  /// Collective. Returns why it could not get its name, on all members alike, or nothing. Costs 3
+  /// all_reduces.
   std::string publish() {
     bool first = members_.rank() == 0;
     std::string problem;
@@ -224,9 +197,5 @@ class draft {
   bool named_ = false;     ///< there may be a file of the temporary name
   int file_ = -1;
 };
-
-namespace detail {
-using FARSIDE_BACKEND::draft;
-}
 
 }  // namespace far::inline FARSIDE_BACKEND

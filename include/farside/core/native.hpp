@@ -1,16 +1,16 @@
-// What carries this job, for programs that also call MPI or OpenSHMEM themselves.
-//
-//   MPI_Comm ranks = far::native().communicator();      // of the mpi back end: the ranks of far::world()
-//   bool shared = far::native().coherent();             // whether the CPU's atomics and far atomics agree
+// What lies below: for programs that mix operations of this library with the calls of its
+// transport, and for benchmarks that compare them.
 #pragma once
 
-#include <farside/core/runtime.hpp>
+#include <farside/core/context.hpp>
 
 namespace far::inline FARSIDE_BACKEND {
 
-/// The back end of this job, whose members are those of <farside/backend/NAME/backend.hpp>. `coherent()` is there for
-/// every back end; `communicator()` for mpi. What a program does by it, the library does not see: flush before, and
-/// use nothing of it once the runtime has ended. Local; no communication.
+/// The back end of this job. It fulfils backend/concept.hpp; what it has beyond that stands in
+/// backend/NAME/backend.hpp, as communicator() and raw_window() of mpi. Local; no communication.
 inline auto& native() { return detail::here().link; }
+
+/// What serves messages to this rank (far::runtime::options). Local; no communication.
+inline attention chosen_attention() { return detail::here().attends; }
 
 }  // namespace far::inline FARSIDE_BACKEND

@@ -14,8 +14,8 @@
 namespace far::inline FARSIDE_BACKEND {
 namespace detail {
 
-/// By one call of the system, if it takes all of it: a pipe does so up to PIPE_BUF (4 KiB) without
-/// mixing in what others write.
+/// Writes by one call of the system, if that takes all of it. A pipe does so up to PIPE_BUF (4
+/// KiB), without mixing in what others write.
 inline void write_whole(int to, const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
     ssize_t n = ::write(to, text.data() + done, text.size() - done);

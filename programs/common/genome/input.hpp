@@ -25,7 +25,6 @@
 #include <limits>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -253,8 +252,7 @@ class input_reader {
       if (last) break;
       last = finished_.value() == sources;
       if (!poll(0, records_)) stop();
-      far::progress();
-      std::this_thread::yield();
+      far::wait_round();
     }
   }
 

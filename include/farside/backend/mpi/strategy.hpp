@@ -28,7 +28,7 @@ inline const char* name_of(strategy how) {
   return names[static_cast<int>(how)];
 }
 
-/// Which ranks of a node serve, and whom.
+/// Which processes of a node serve, and which ranks they serve.
 enum class placement {
   packed,  ///< the ranks of a node are cut into k groups; the last of each serves its group
   last,    ///< the last k serve; the others are cut into k groups

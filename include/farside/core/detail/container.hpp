@@ -5,6 +5,7 @@
 #pragma once
 
 #include <farside/core/collectives.hpp>
+#include <farside/core/container_options.hpp>
 #include <farside/core/detail/container_state.hpp>
 #include <farside/core/detail/together.hpp>
 #include <farside/core/engine.hpp>
@@ -18,23 +19,7 @@
 #include <string>
 #include <utility>
 
-namespace far::inline FARSIDE_BACKEND {
-
-/// How a container is called in errors and statistics, who its members are, and how they reach it.
-struct container_options {
-  std::string name{};  ///< "hash_map 3" and the like, if it is empty
-  team over{};         ///< the world, if it is empty
-  /// How operations of maps and queues reach their owners; FARSIDE_ENGINE, if it is set. All
-  /// members say the same.
-  far::engine engine = far::engine::rma;
-  /// For engine::automatic: how long members compute between two calls of the library that serve.
-  /// Messages wait for half of that on average, unless a thread serves (far::attention).
-  std::chrono::nanoseconds computes{0};
-  /// Where the container is made, for reports of programs that hang. Leave it as it is.
-  std::source_location made_at = std::source_location::current();
-};
-
-namespace detail {
+namespace far::inline FARSIDE_BACKEND::detail {
 
 struct handle_access;  // core/detail/messages/arguments.hpp
 
@@ -166,5 +151,4 @@ class container_handle {
   std::unique_ptr<shared_state, shared_state::ender> state_;
 };
 
-}  // namespace detail
-}  // namespace far::inline FARSIDE_BACKEND
+}  // namespace far::inline FARSIDE_BACKEND::detail

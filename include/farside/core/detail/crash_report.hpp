@@ -23,7 +23,7 @@ inline bool is_excusable(const std::exception& e) {
 /// A simulated machine goes on without the rank, if a planned fault explains its end.
 template <class Link>
 void tell_machine(Link& link, bool excusable) {
-  if constexpr (requires { link.machine(); }) link.machine().terminated(link.rank(), excusable);
+  if constexpr (simulates_machine<Link>) link.machine().terminated(link.rank(), excusable);
 }
 
 /// An exception that nobody catches: its message belongs to the rank, on the board and on stderr.
@@ -41,7 +41,7 @@ void tell_machine(Link& link, bool excusable) {
     }
   }
   if (current != nullptr) {
-    bool told = !current->mourns() && current->launched();
+    bool told = !current->is_secondary_failure() && current->launched();
     if (told) current->slot->say(why.c_str());
     if (!told)
       std::fprintf(stderr, "rank %u: uncaught exception: %s\n", current->link.rank(), why.c_str());

@@ -35,7 +35,7 @@ inline std::string short_number(double n) {
 /// The back end of this job, by name.
 template <class Link>
 const char* backend_name(const Link& link) {
-  if constexpr (requires { link.carried_by(); })
+  if constexpr (names_its_carrier<Link>)
     return link.carried_by();
   else
     return Link::name;

@@ -63,7 +63,7 @@ static_assert(sizeof(header) == 48);
 inline constexpr int request_tag = 0;
 inline constexpr int data_tag = 1;  ///< and the slot
 
-/// Requests of one process that are under way at one time. Who has more waits.
+/// Requests of one process that are under way at one time. A process with more of them waits.
 inline constexpr std::uint32_t slots = 256;
 
 /// Lengths above which the way of a message changes. Measured, see docs/mpi_progress.md.

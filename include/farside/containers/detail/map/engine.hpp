@@ -186,7 +186,7 @@ class engine : public shared_state {
         if (!same) {  // the bytes of the key were freed meanwhile: its bucket has moved
           in.forget();
           h = in.top(i);
-          wait_or_give_up(c);
+          wait_or_throw(c);
           continue;
         }
         if (!*same) break;
@@ -231,7 +231,7 @@ class engine : public shared_state {
         auto value = value_in(e, again);
         if (!again) return value;
         in.forget();
-        wait_or_give_up(c);
+        wait_or_throw(c);
         continue;
       }
       t = &tables.next_of(p.member, *t);
@@ -513,7 +513,7 @@ class engine : public shared_state {
   /// Moves `t` to a table of `capacity` buckets, together with whoever else is at it. Returns when
   /// all has been moved or is being moved by others. Only making that table can fail.
   void move_table(rank_t member, table& t, word capacity) {
-    give_up_if_in_a_hurry(c);
+    throw_if_may_not_wait(c);
     if (t.own != nullptr)
       c.link.flush(t.rank());  // what this rank stored under concurrency::owner_only
     tables.begin_move(t, capacity);
@@ -544,7 +544,7 @@ class engine : public shared_state {
   /// help. An operation that may create an entry goes on there: what is moved has room for certain
   /// then. Handlers, which may not wait, go on at once, and create nothing in what is not settled.
   table& settled_next(rank_t member, table& t) {
-    if (in_a_hurry(c)) return tables.next_of(member, t);
+    if (may_not_wait(c)) return tables.next_of(member, t);
     help(member, t);
     while (tables.read_header(t.rank(), t.at.offset()).done < t.chunks() &&
            !FARSIDE_MUTANT(map_creates_before_settled))
@@ -554,7 +554,7 @@ class engine : public shared_state {
 
   /// The bucket of a key is being moved: goes on where it will be.
   void await_move(table*& t, const place& p) {
-    give_up_if_in_a_hurry(c);
+    throw_if_may_not_wait(c);
     t = &settled_next(p.member, *t);
   }
 
@@ -740,7 +740,7 @@ class engine : public shared_state {
 
   /// Whether the operation is somebody else's, who will count it.
   bool for_another(counted what) {
-    if (!in_a_hurry(c) || FARSIDE_MUTANT(engine_owner_counts)) return false;
+    if (!may_not_wait(c) || FARSIDE_MUTANT(engine_owner_counts)) return false;
     on_behalf_.count = what;
     return true;
   }
