@@ -90,9 +90,9 @@ endfunction()
 # The full matrix is 1 2 3 4 7 for all of them but the strategies.
 set(farside_full_ranks 1 2 3 4 7)
 set(farside_quick_ranks 2 3)
-foreach(flavour smp smp-threads smp-checked)
-  set(farside_quick_ranks_${flavour} 1 2 3 4 7)
-endforeach()
+# Each number of ranks every day, as processes or as threads.
+set(farside_quick_ranks_smp 1 2 4 7)
+set(farside_quick_ranks_smp-threads 2 3 7)
 set(farside_built_as_smp-threads smp)
 foreach(built smp openmpi mpich shmem smp-tsan)
   set(farside_built_as_${built}-attentive ${built})
