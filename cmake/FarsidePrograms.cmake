@@ -87,7 +87,8 @@ function(farside_only_in_full target)
 endfunction()
 
 # How each test flavour runs: the flavour it is built as, and the rank counts of the quick matrix.
-# The full matrix is 1 2 3 4 7 for all of them but the strategies.
+# The full matrix is 1 2 3 4 7 for each back end; for the strategies and other ways through an MPI, and for the
+# sanitizers, it is shorter.
 #
 # In the quick matrix each way through an MPI comes once or twice a suite, mostly with Open MPI: ranks that wait in
 # MPICH use a core, and the containers take ten times as long there. A flavour without quick ranks is left to the
@@ -96,6 +97,12 @@ set(farside_full_ranks 1 2 3 4 7)
 set(farside_quick_ranks 2 3)
 set(farside_quick_ranks_smp 1 2 3 4 7)
 set(farside_quick_ranks_smp-threads 2 3 4 7)
+foreach(flavour openmpi-rma mpich-rma openmpi-strict mpich-strict)
+  set(farside_full_ranks_${flavour} 2 3)
+endforeach()
+foreach(flavour smp-asan smp-tsan)
+  set(farside_full_ranks_${flavour} 1 2 3)
+endforeach()
 set(farside_quick_ranks_openmpi 3)
 set(farside_quick_ranks_mpich 2)
 set(farside_quick_ranks_shmem 3)
