@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -147,7 +148,7 @@ struct alignas(64) slot {
 
   void say(const char* text) {
     if (message_ready.load(std::memory_order_acquire)) return;  // the first cause counts
-    std::size_t n = strnlen(text, sizeof message - 1);
+    std::size_t n = std::min(std::strlen(text), sizeof message - 1);
     std::memcpy(message, text, n);
     message[n] = '\0';
     message_ready.store(1, std::memory_order_release);
