@@ -469,7 +469,7 @@ inline void post_office::quiesce() {
   };
   auto in_flight = [&] {
     std::lock_guard lock(c_.mutex);
-    return !c_.in_flight.empty();
+    return !c_.in_flight.empty() || c_.polling != 0;
   };
   auto sum = [](counts a, counts b) { return counts{a.sent + b.sent, a.handled + b.handled}; };
   for (std::uint64_t before = ~std::uint64_t{0};;) {
