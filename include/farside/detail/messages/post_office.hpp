@@ -424,16 +424,11 @@ inline void post_office::fail(const incoming& m, const std::exception* why) {
     count_handled();
     return;
   }
-  rank_t me = c_.link.rank();
-  what =
-      text("farside: rank ", me, ": the handler of a message from rank ", m.from, " threw: ", what,
-           " (Nobody waits for an answer who could be told: use far::rpc if it may fail.)");
-  c_.slot->say(what.c_str());
-  c_.slot->state.store(job::rank_state::failed);
-  std::fprintf(stderr, "rank %u: %s\n", me, what.c_str());
-  std::fflush(nullptr);
-  tell_machine(c_.link, why != nullptr && is_excusable(*why));
-  c_.link.abort(what.c_str());
+  end_job(c_,
+          text("farside: rank ", c_.link.rank(), ": the handler of a message from rank ", m.from,
+               " threw: ", what,
+               " (Nobody waits for an answer who could be told: use far::rpc if it may fail.)"),
+          why != nullptr && is_excusable(*why));
 }
 
 inline void post_office::finish_answered() {
