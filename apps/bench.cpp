@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "option_values.hpp"
 #include "plot.hpp"
 #include "run.hpp"
 #include "support.hpp"
@@ -38,31 +39,21 @@ struct bench_options {
   arguments rest;
 };
 
+/// `words` begins behind the name of the benchmark.
 bench_options parse(const arguments& words) {
   bench_options result;
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    auto value = [&](const char* name) -> const std::string* {
-      static std::string text;
-      std::string with_equals = std::string(name) + "=";
-      if (word.starts_with("--") && word.starts_with(with_equals))
-        return &(text = word.substr(with_equals.size()));
-      if (word != name) return nullptr;
-      if (i + 1 == words.size()) throw error(usage_error, word + " needs a value behind it");
-      return &(text = words[++i]);
-    };
-    if (const std::string* name = value("--backend"))
-      result.backend = *name;
-    else if (const std::string* n = value("-n"))
-      result.ranks = parse_ranks(*n);
-    else if (const std::string* ranks = value("--ranks"))
-      result.ranks = parse_ranks(*ranks);
-    else if (const std::string* file = value("--json"))
-      result.json = *file;
-    else if (const std::string* folder = value("--svg"))
-      result.svg = *folder;
+  option_reader word(words);
+  while (word.next()) {
+    if (word.is("--backend"))
+      result.backend = word.value("the name of a back end");
+    else if (word.is("-n", "--ranks"))
+      result.ranks = parse_ranks(word.value("a number of ranks"));
+    else if (word.is("--json"))
+      result.json = word.value("a file");
+    else if (word.is("--svg"))
+      result.svg = word.value("a folder");
     else
-      result.rest.push_back(word);
+      result.rest.push_back(word.text());
   }
   return result;
 }
@@ -149,7 +140,8 @@ int bench_command(const arguments& words) {
   if (std::find(known.begin(), known.end(), words[0]) == known.end())
     throw error(usage_error,
                 "there is no benchmark '" + words[0] + "'; there are: core, containers, messages");
-  bench_options options = parse(words);
+  arguments behind_name(words.begin() + 1, words.end());
+  bench_options options = parse(behind_name);
 
   arguments names = programs_of(words[0], options.backend), found;
   for (const std::string& name : names)

@@ -36,7 +36,7 @@ far::job_board::slots ranks_of(const job_state& job) {
   return result;
 }
 
-/// Whether the name of a file is missing, of which the rank has told the line only.
+/// Whether the rank has told only the line of a place, and not the file.
 bool lacks_names(const std::string& why) { return why.find(" at line ") != std::string::npos; }
 
 std::string wrong_calls(const far::job_board::slots& ranks) {

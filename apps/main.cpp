@@ -9,6 +9,7 @@
 #include "job.hpp"
 #include "run.hpp"
 #include "support.hpp"
+#include "toolkit/option_reader.hpp"
 
 #ifndef FARSIDE_VERSION
 #define FARSIDE_VERSION "0.1.0"
@@ -44,7 +45,6 @@ const std::map<std::string, int (*)(const arguments&)> commands = {
     {"doctor", far::app::doctor_command},
     {"sim", far::app::sim_command},
     {"__rank", far::app::supervise_command},
-    {"__switch", far::app::switch_command},
     {"sort", [](const arguments& words) { return far::app::program_command("sort", words); }},
     {"kmers", [](const arguments& words) { return far::app::program_command("kmers", words); }},
     {"contigs", [](const arguments& words) { return far::app::program_command("contigs", words); }},
@@ -85,6 +85,9 @@ int main(int argc, char** argv) {
   } catch (const far::app::error& refused) {
     std::fprintf(stderr, "farside %s: %s\n", shown.c_str(), refused.what());
     return refused.status;
+  } catch (const toolkit::wrong_option& problem) {
+    std::fprintf(stderr, "farside %s: %s\n", shown.c_str(), problem.what());
+    return far::app::usage_error;
   } catch (const std::exception& failed) {
     std::fprintf(stderr, "farside %s: %s\n", shown.c_str(), failed.what());
     return far::app::failure;

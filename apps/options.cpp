@@ -1,6 +1,6 @@
 #include "options.hpp"
 
-#include "option_reader.hpp"
+#include "option_values.hpp"
 
 namespace far::app {
 
@@ -69,7 +69,7 @@ std::string checked_agent(const std::string& name) {
   return path;
 }
 
-/// Who goes where, and so how many there are.
+/// Places the ranks on the hosts, which also says how many ranks there are.
 void settle_hosts(run_options& result, std::uint32_t per_host) {
   if (result.hosts.empty()) {
     const char* needless = per_host ? "-N" : !result.agent.empty() ? "--agent" : nullptr;

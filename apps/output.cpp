@@ -18,9 +18,9 @@ namespace far::app {
 
 namespace {
 
-/// Until the end of the stream; after `finish()`, until nothing is left in the pipe. Goes on
-/// reading when the output cannot be written, so that the ranks are not held up; but not if nobody
-/// reads it any more.
+/// Passes on the stream until its end; after `finish()`, until nothing is left in the pipe. When the
+/// output cannot be written it goes on reading, so that the ranks are not held up. It stops when
+/// the reader of our output is gone.
 [[noreturn]] void pass_on(int from, int finish) {
   char buffer[65536];
   int lost = 0;

@@ -1,5 +1,5 @@
 // A process that passes the output of mpirun on to ours, and notices when that cannot be written:
-// mpirun itself would lose it without a word. It is a process of its own, as whoever reads our
+// mpirun itself would lose it without a word. It is a process of its own, as the reader of our
 // output may keep it waiting.
 #pragma once
 

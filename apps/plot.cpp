@@ -13,7 +13,7 @@ namespace {
 constexpr double width = 860, height = 460;
 constexpr double left = 84, right = 610, top = 52, bottom = 400;
 
-/// Colours that people who see fewer of them tell apart.
+/// Colours that colour-blind people can tell apart.
 constexpr std::array colours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                 "#e69f00", "#56b4e9", "#000000"};
 

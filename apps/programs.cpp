@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "machine.hpp"
+#include "option_values.hpp"
 #include "program.hpp"
 #include "run.hpp"
 #include "support.hpp"
@@ -17,42 +18,29 @@ namespace {
 struct divided {
   arguments ours, theirs;
   std::string backend = "smp";
-  bool ranks_given = false, help = false;
+  bool ranks_given = false, help = false, dashes = false;
 };
 
 /// Ours may stand anywhere before `--`.
 divided divide(const arguments& words) {
   divided result;
-  bool ours_may_follow = true;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    std::string name = word.substr(0, word.find('='));
-    if (!word.starts_with("--") && word.starts_with("-n")) name = "-n";
-    auto value = [&] {
-      if (name == "-n" && word != "-np" && word.size() > 2)
-        return word.substr(word[2] == '=' ? 3 : 2);
-      if (word != "-np" && name.size() < word.size()) return word.substr(name.size() + 1);
-      if (i + 1 == words.size()) throw error(usage_error, name + " needs a value behind it");
-      return words[++i];
-    };
-    if (!ours_may_follow) {
-      result.theirs.push_back(word);
-    } else if (word == "--") {
-      ours_may_follow = false;
-      result.theirs.push_back(word);
-    } else if (word == "-h" || word == "--help") {
+  option_reader word(words);
+  while (word.next()) {
+    if (word.is("-h", "--help")) {
       result.help = true;
-    } else if (name == "--backend") {
-      result.backend = value();
-    } else if (name == "-n" || name == "--ranks" || name == "--hosts") {
+    } else if (word.is("--backend")) {
+      result.backend = word.value("the name of a back end");
+    } else if (word.is("-n", "--ranks") || word.is("--hosts")) {
       result.ranks_given = true;
-      result.ours.insert(result.ours.end(), {name, value()});
-    } else if (name == "--timeout" || name == "--segment") {
-      result.ours.insert(result.ours.end(), {name, value()});
-    } else if (word == "--threads") {
-      result.ours.push_back(word);
+      result.ours.insert(result.ours.end(), {word.name(), word.value()});
+    } else if (word.is("--timeout") || word.is("--segment")) {
+      result.ours.insert(result.ours.end(), {word.name(), word.value()});
+    } else if (word.is("--threads")) {
+      word.no_value(), result.ours.push_back(word.name());
     } else {
-      result.theirs.push_back(word);
+      if (word.behind_dashes() && !result.dashes)
+        result.theirs.push_back("--"), result.dashes = true;
+      result.theirs.push_back(word.text());
     }
   }
   return result;

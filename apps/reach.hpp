@@ -9,7 +9,7 @@
 //      closes --------------------------------->    the rank's end is known by then; if not, it is
 //      lost
 //
-// So the board shows ranks everywhere, and those who read it need not care where a rank runs. The
+// So the board shows the ranks of all hosts, and its readers need not care where a rank runs. The
 // secret travels in the environment only. Both ends are the same program on machines of one kind.
 #pragma once
 
@@ -51,7 +51,7 @@ struct hello {
 struct news {
   std::uint32_t pid, state, rank, world, waits, waits_on;
   std::uint64_t waits_for_ns, collectives;  ///< how long: clocks of two hosts do not compare
-  std::uint32_t reaped, wait_status, bereaved, process, told, message_ready;
+  std::uint32_t reaped, wait_status, secondary_failure, process, told, message_ready;
   char message[sizeof(far::job_board::slot::message)];
   std::uint32_t left, subject_ready;
   std::uint64_t inside, entered;
@@ -86,7 +86,7 @@ class reception {
   ~reception();
 
   /// Listens on all addresses of this host, for this many ranks. Returns what supervisors must
-  /// know, for `reach::variable`; empty if this host has no network, and then nobody will call.
+  /// know, for `reach::variable`; empty if this host has no network, so that no supervisor can call.
   std::string open(std::uint64_t job, std::uint32_t ranks);
 
   void add_to(std::vector<pollfd>& set) const;

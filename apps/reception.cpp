@@ -94,7 +94,7 @@ void write_down(ledger& book, std::size_t i, const reach::news& news) {
   slot.waits = {static_cast<far::job_board::waiting>(news.waits), news.waits_on};
   slot.waits_since = news.waits_for_ns ? monotonic_ns() - news.waits_for_ns : 0;
   slot.collectives = news.collectives;
-  slot.bereaved = news.bereaved;
+  slot.secondary_failure = news.secondary_failure;
   write_calls(slot, news);
   if (news.message_ready) {
     char text[sizeof news.message];

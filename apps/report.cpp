@@ -95,9 +95,9 @@ std::optional<cause> judge(const job_state& job, std::size_t i) {
   return std::nullopt;
 }
 
-bool bereaved(const job_state& job, std::size_t i) {
+bool is_secondary_failure(const job_state& job, std::size_t i) {
   slot& rank = (*job.book.board)[i];
-  if (rank.bereaved) return true;
+  if (rank.secondary_failure) return true;
   bool of_openmpi = job.how == transport::openmpi || job.how == transport::shmem;
   if (job.one_host || !of_openmpi || rank.state != rank_state::running || !rank.reaped)
     return false;
@@ -158,7 +158,7 @@ static std::string dead_server(int status) {
          signal_name(status - signal_base);
 }
 
-/// Nobody says who has sent a signal, but the kernel counts whom it kills when memory runs out.
+/// The sender of a signal is not known, but the kernel counts what it kills when memory runs out.
 static std::string who_kills(const job_state& job, std::size_t i) {
   std::string evidence = job.remote.knows(i) ? "" : job.memory.since_begin();
   return evidence.empty() ? "by somebody, or by the kernel if memory ran out" : evidence;

@@ -41,16 +41,17 @@ std::optional<cause> judge(const job_state&, std::size_t slot);
 
 /// Whether a rank ended only because another one had died: by its own account, or by its exit
 /// status if an MPI library ended it that has lost a connection to another host.
-bool bereaved(const job_state&, std::size_t slot);
+bool is_secondary_failure(const job_state&, std::size_t slot);
 
 /// `rank 2 (pid 4711) was killed by signal 9 (SIGKILL)`.
 std::string describe(const job_state&, const cause&);
 
 /// What to print about it: the line above with what follows from it, or a refusal as it is.
-/// Nothing of a time-out, which has been described already.
+/// Empty for a time-out, which has been described already.
 std::string announce(const job_state&, const cause&, const std::string& consequence);
 
-/// A line per rank: what it waits for, on whom, since when; and who is behind in collectives.
+/// A line for each rank: what it waits for, for which rank, since when, and how many collectives it
+/// has called.
 std::string waiting_report(const job_state&, double age);
 
 std::string signal_name(int signal);

@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "job.hpp"
-#include "option_reader.hpp"
+#include "option_values.hpp"
 #include "privacy.hpp"
 #include "relay.hpp"
 #include "sim.hpp"
@@ -147,8 +147,8 @@ void set_carrier(transport how) {
 }
 
 void open_standard_streams() {
-  // Files must not take their places. What was closed is opened the wrong way round, so that
-  // whoever reads standard input, or writes what was asked for to standard output, is told.
+  // Files must not take their places. A closed descriptor is opened the wrong way round, so that
+  // a program that reads standard input, or writes to standard output, gets an error.
   constexpr int how[] = {O_WRONLY, O_RDONLY, O_RDWR};
   for (int fd = 0; fd <= 2; ++fd)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", how[fd]) < 0) return;

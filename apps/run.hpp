@@ -11,7 +11,6 @@ int run_job(run_options options);
 int run_command(const arguments& words);
 /// `farside __rank`: stands between mpirun and one rank. Not for people.
 int supervise_command(const arguments& words);
-int switch_command(const arguments& words);
 int doctor_command(const arguments& words);
 int bench_command(const arguments& words);
 int sim_command(const arguments& words);

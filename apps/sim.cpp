@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "job.hpp"
-#include "option_reader.hpp"
+#include "option_values.hpp"
 #include "report.hpp"
 #include "run.hpp"
 #include "sim_campaign.hpp"

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "farside/base/random.hpp"
 #include "sim_shrink.hpp"
 
 namespace far::app {
@@ -11,12 +12,9 @@ namespace {
 /// How many failing runs --keep-going shows in full; all are listed in the end.
 constexpr std::size_t shown_failures = 10;
 
-/// Spreads seeds over ranks, steps and allocations (splitmix64).
-std::uint64_t hash(std::uint64_t seed, std::uint64_t purpose) {
-  std::uint64_t x = seed * 0x9e3779b97f4a7c15u + purpose * 0xd1342543de82ef95u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
+/// Number `purpose` of those that follow from a seed: a rank, a step, an allocation.
+std::uint64_t drawn(std::uint64_t seed, std::uint64_t purpose) {
+  return far::random_stream(seed, purpose)();
 }
 
 }  // namespace
@@ -57,10 +55,10 @@ void campaign::add_faults(const sim_result& probed) {
   plan.probe = false;
   const sim_counts& had = probed.counts;
   if (options_.random_stop)
-    plan.stop = rank_stop{hash(plan.seed, 1) % options_.ranks,
-                          had.steps ? hash(plan.seed, 2) % had.steps : 0};
+    plan.stop = rank_stop{drawn(plan.seed, 1) % options_.ranks,
+                          had.steps ? drawn(plan.seed, 2) % had.steps : 0};
   if (options_.random_allocation && had.allocations > 0)
-    plan.failing_allocation = 1 + hash(plan.seed, 3) % had.allocations;
+    plan.failing_allocation = 1 + drawn(plan.seed, 3) % had.allocations;
   if (options_.random_allocation && had.allocations == 0) ++tally_.without_allocation;
   if (plan.stop || plan.failing_allocation) with_faults_.push_back(plan);
 }

@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "machine.hpp"
-#include "option_reader.hpp"
+#include "option_values.hpp"
 #include "sim.hpp"
 
 namespace far::app {
@@ -78,8 +78,8 @@ std::uint64_t checked_number(const std::string& option, const std::string& text,
   auto n = parse_number(text);
   if (!n || *n < least)
     throw error(usage_error, option + " " + text + ": that is not a whole number" +
-                                 (least > 0 ? " above 0" : "") + " of at most 19 digits; write " +
-                                 option + " " + example);
+                                 (least > 0 ? " above 0" : "") + " below 2^64; write " + option +
+                                 " " + example);
   return *n;
 }
 

@@ -175,7 +175,7 @@ void sim_pool::start(const sim_plan& plan) {
   run.process = fork();
   if (run.process == 0) become_program(run, out[1], err[1]);
   if (run.process < 0) cannot("start a run");
-  setpgid(run.process, run.process);  // whoever of us comes first
+  setpgid(run.process, run.process);  // both processes do it: one of them comes first
   close(out[1]);
   close(err[1]);
   run.out.from = out[0];

@@ -147,7 +147,7 @@ std::vector<place> places_of(const far::job_board::slot& slot, pid_t pid) {
   return result;
 }
 
-/// Names of back ends are in the way of those who read.
+/// Without the namespace of the back end, which tells a reader nothing.
 std::string without_namespace(std::string line) {
   for (const char* name : {"far::smp::", "far::mpi::", "far::shmem::", "far::sim::", "far::any::"})
     for (std::size_t at; (at = line.find(name)) != std::string::npos;)

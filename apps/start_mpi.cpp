@@ -113,7 +113,7 @@ void start_janitor(const job_state& job) {
   if (janitor == 0) {
     setsid();
     dup2(alive[0], 0);
-    close_range(1, ~0u, 0);  // whoever reads our output shall see its end
+    close_range(1, ~0u, 0);  // the reader of our output shall see its end
     char none;
     while (read(0, &none, 1) < 0) continue;
     std::error_code ignored;

@@ -85,7 +85,8 @@ int watch_process(pid_t pid) {
 }
 
 /// The job's folder for files that a killed rank would leave, on another host than the launcher's.
-/// Every supervisor there holds a shared lock on it; who gets it alone is the last, and removes it.
+/// Each supervisor there holds a shared lock on it. The one that gets the lock alone is the last, and
+/// removes the folder.
 class shared_folder {
  public:
   void join(const std::string& path) {

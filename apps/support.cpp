@@ -132,56 +132,6 @@ temporary_file::temporary_file(const std::string& name) {
 
 temporary_file::~temporary_file() { unlink(path.c_str()); }
 
-std::optional<std::uint64_t> parse_number(std::string_view text) {
-  if (text.empty() || text.size() > 19) return std::nullopt;
-  std::uint64_t value = 0;
-  for (char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
-    value = value * 10 + static_cast<std::uint64_t>(c - '0');
-  }
-  return value;
-}
-
-std::optional<std::uint64_t> parse_size(std::string_view text) {
-  if (text.empty()) return std::nullopt;
-  unsigned shift = 0;
-  switch (text.back()) {
-    case 'K':
-    case 'k':
-      shift = 10;
-      break;
-    case 'M':
-    case 'm':
-      shift = 20;
-      break;
-    case 'G':
-    case 'g':
-      shift = 30;
-      break;
-    case 'T':
-    case 't':
-      shift = 40;
-      break;
-    default:
-      break;
-  }
-  if (shift) text.remove_suffix(1);
-  auto value = parse_number(text);
-  if (!value || (*value << shift) >> shift != *value) return std::nullopt;
-  return *value << shift;
-}
-
-std::string human_size(std::uint64_t bytes) {
-  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  auto value = static_cast<double>(bytes);
-  int unit = 0;
-  for (; value >= 1024 && unit < 6; ++unit) value /= 1024;
-  char text[32];
-  bool whole = value == static_cast<double>(static_cast<std::uint64_t>(value));
-  std::snprintf(text, sizeof text, whole ? "%.0f %s" : "%.1f %s", value, units[unit]);
-  return text;
-}
-
 std::string human_time(double seconds) {
   char text[48];
   if (seconds < 120)
@@ -238,26 +188,6 @@ std::string quoted(const arguments& command) {
     result += '\'';
     for (char c : word) result += c == '\'' ? "'\\''" : std::string(1, c);
     result += '\'';
-  }
-  return result;
-}
-
-std::string table::text(std::string_view indent) const {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows_)
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-      if (widths.size() <= i) widths.push_back(0);
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  std::string result;
-  for (const auto& row : rows_) {
-    std::string line(indent);
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
-      if (i + 1 < row.size()) line.append(widths[i] - row[i].size() + 2, ' ');
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    result += line + '\n';
   }
   return result;
 }

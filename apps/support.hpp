@@ -1,4 +1,4 @@
-// What the sub-commands share: errors with an exit status, looking things up, sizes, tables.
+// What the sub-commands share: errors with an exit status, other programs, texts.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,9 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "farside/base/sizes.hpp"
+#include "toolkit/table.hpp"
 
 namespace far::app {
 
@@ -28,6 +31,8 @@ struct error : std::runtime_error {
 };
 
 using arguments = std::vector<std::string>;
+using far::human_size, far::parse_number, far::parse_size;
+using toolkit::table;
 
 /// In the nanoseconds of job_board::monotonic_ns().
 inline constexpr std::uint64_t millisecond = 1'000'000, second = 1000 * millisecond;
@@ -65,33 +70,17 @@ struct temporary_file {
   std::string path;
 };
 
-/// `64M` <-> 67108864. Suffixes K, M, G, T are powers of 1024; nothing else is a size.
-std::optional<std::uint64_t> parse_size(std::string_view text);
-std::string human_size(std::uint64_t bytes);
 /// `3.2 s`, `2 min 5 s`.
 std::string human_time(double seconds);
 
 /// `1,234,567`.
 std::string grouped(std::uint64_t n);
 
-/// A whole number without sign or blanks, or nothing.
-std::optional<std::uint64_t> parse_number(std::string_view text);
-
 /// The candidate that `word` is probably a misspelling of; empty if none is near.
 std::string nearest(std::string_view word, const arguments& candidates);
 
 /// `a b 'c d'`: a command as one could type it.
 std::string quoted(const arguments& command);
-
-/// Columns as wide as their widest cell; the last one is never padded.
-class table {
- public:
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  std::string text(std::string_view indent = "") const;
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
 
 /// The next program that this process, or a child of it, executes has the same addresses in each
 /// run. False if that is not allowed here: some containers forbid it.

@@ -131,7 +131,7 @@ bool uplink::report(ledger& book, std::size_t i) {
   news.waits_on = on;
   news.collectives = slot.collectives;
   news.wait_status = slot.wait_status;
-  news.bereaved = slot.bereaved;
+  news.secondary_failure = slot.secondary_failure;
   news.process = book.records[i].pid;
   news.told = book.records[i].told;
   copy_calls(slot, news);

@@ -173,18 +173,19 @@ void watcher::look_for_cause() {
   for (std::size_t i = 0; i < job_.options.ranks; ++i) {
     auto why = judge(job_, i);
     if (!why) continue;
-    // Who failed by announcement still lives, or died in the same moment: it came first. A rank
-    // that counts as absent, or ends because another one has died, comes last.
+    // A rank that has announced its failure still lives, or died in the same moment: it came first. A
+    // rank that counts as absent, or ends because another one has died, comes last.
     std::uint64_t time =
         why->what == cause::kind::failed ? 0 : job_.book.records[i].reaped_at.load();
-    if (why->what == cause::kind::late || why->what == cause::kind::absent || bereaved(job_, i))
+    if (why->what == cause::kind::late || why->what == cause::kind::absent ||
+        is_secondary_failure(job_, i))
       time = ~std::uint64_t{0} - 1;
     if (time < first_time) first = why, first_time = time;
   }
   if (!first || (first->ends_the_job() && look_at_machinery(true))) return;
-  if (bereaved(job_, first->slot)) {  // whom it lost will show up in a moment
-    if (bereaved_since_ == 0) bereaved_since_ = monotonic_ns();
-    if (monotonic_ns() - bereaved_since_ < second) return;
+  if (is_secondary_failure(job_, first->slot)) {  // whom it lost will show up in a moment
+    if (secondary_since_ == 0) secondary_since_ = monotonic_ns();
+    if (monotonic_ns() - secondary_since_ < second) return;
   }
   blame(*first);
 }
@@ -226,7 +227,7 @@ void watcher::advance() {
     begin_ending();
   }
   if (phase_ == phase::watching) slow_start_.look(job_, now - started_);
-  // Where all ranks ended well MPICH may still complain, of who left without MPI_Finalize.
+  // Where all ranks ended well MPICH may still complain of ranks that left without MPI_Finalize.
   if (phase_ == phase::watching && starter_status_ && *starter_status_ != 0 && !cause_ &&
       !settling() && !dismissed_) {
     cause_ = cause{cause::kind::starter, 0, *starter_status_};
@@ -348,7 +349,7 @@ bool watcher::settling() const {
 
 bool watcher::over() const {
   if (settling()) return false;
-  // Whoever reads our output may take their time; not if the job has failed.
+  // The reader of our output may take its time, unless the job has failed.
   if (job_.output.runs() &&
       (phase_ != phase::ending || monotonic_ns() - phase_began_ < 3 * second) && job_.starter == 0)
     return false;

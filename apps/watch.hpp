@@ -58,9 +58,9 @@ class watcher {
   std::uint64_t started_;
   phase phase_ = phase::watching;
   std::uint64_t phase_began_ = 0;
-  std::uint64_t bereaved_since_ = 0;  ///< when a rank first ended only because it had lost another
-  int escalation_ = 0;                ///< how far ending has gone: see keep_ending
-  std::uint64_t ranks_gone_ = 0;      ///< how long after the begin of ending no rank was left
+  std::uint64_t secondary_since_ = 0;  ///< when a rank first ended only because it had lost another
+  int escalation_ = 0;                 ///< how far ending has gone: see keep_ending
+  std::uint64_t ranks_gone_ = 0;       ///< how long after the begin of ending no rank was left
   std::optional<cause> cause_;
   machinery machinery_;
   hang_watch hang_;

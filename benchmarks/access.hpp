@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #if defined(FARSIDE_USE_SHMEM)
@@ -89,13 +90,13 @@ class by_cpu {
       return;
     }
     for (int i = 0; round.load(std::memory_order_acquire) == now; ++i)
-      if (crowded_ || i > 10000) sched_yield();
+      if (oversubscribed_ || i > 10000) sched_yield();
   }
 
  private:
   word& arrived_;
   word& round_;
-  bool crowded_ = nprocs() > detail::usable_cores();
+  bool oversubscribed_ = nprocs() > std::thread::hardware_concurrency();
 };
 
 /// Whether an atomic of that way takes a lock of the target, and ranks spin for it.
@@ -104,7 +105,7 @@ inline constexpr bool atomics_are_locks = false;
 
 #if defined(FARSIDE_USE_MPI)
 /// By the one-sided calls of MPI: on the library's own window, or, where it sends messages instead
-/// (docs/strategies.md), on one that is made for it. Collective to make, and to end the last copy.
+/// (docs/mpi_progress.md), on one that is made for it. Collective to make, and to end the last copy.
 class by_calls {
  public:
   struct place {
@@ -112,7 +113,7 @@ class by_calls {
     MPI_Aint offset;
   };
 
-  by_calls() : window_(detail::here().link.raw_window()) {
+  by_calls() : window_(native().raw_window()) {
     if (window_ != nullptr)
       win_ = window_->raw_window();
     else
@@ -169,7 +170,7 @@ class by_calls {
   void barrier() {
     MPI_Win_flush_all(win_);
     MPI_Win_sync(win_);
-    MPI_Barrier(detail::here().link.communicator());
+    MPI_Barrier(native().communicator());
     MPI_Win_sync(win_);
   }
 
@@ -178,8 +179,8 @@ class by_calls {
 
   void make_own() {
     void* memory = nullptr;
-    MPI_Win_allocate(own_places + longest, 1, MPI_INFO_NULL, detail::here().link.communicator(),
-                     &memory, &win_);
+    MPI_Win_allocate(own_places + longest, 1, MPI_INFO_NULL, native().communicator(), &memory,
+                     &win_);
     std::memset(memory, 0, own_places + longest);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, win_);
     own_ = std::shared_ptr<void>(memory, [win = win_](void*) mutable {
@@ -189,7 +190,7 @@ class by_calls {
     barrier();
   }
 
-  const detail::mpi_backend::window* window_;
+  decltype(native().raw_window()) window_;
   MPI_Win win_;
   std::shared_ptr<void> own_;
 };
@@ -210,7 +211,7 @@ class by_calls {
 
   place at(ptr<word> p) const {
     return {static_cast<int>(p.rank()),
-            static_cast<unsigned long*>(detail::here().link.address(rank(), p.offset()))};
+            static_cast<unsigned long*>(native().address(rank(), p.offset()))};
   }
   static place after(place p, word zero) {
     return {p.pe + static_cast<int>(zero), p.address + zero};

@@ -12,7 +12,7 @@
 namespace far::bench {
 namespace {
 
-/// Who talks to whom.
+/// Which ranks access which memory.
 enum class partners { all, pair, self };
 constexpr const char* names[] = {"all", "pair", "self"};
 
@@ -31,7 +31,7 @@ struct footprint {
 };
 
 /// Places in an order computed beforehand, for one way to access them. Slices go on where the last
-/// one ended, whoever ran it, so that nothing is in the cache only because the other has just used
+/// one ended, of ours or of the floor, so that nothing is in the cache only because the other has just used
 /// it.
 template <class By>
 class walk {
@@ -82,7 +82,7 @@ struct chained_ordered_gets {
 
 /// What a rank does between two atomics: nothing; or something that takes a while, each time
 /// another one of up to 256 steps. Raw atomics of Open MPI are locks that ranks spin for, and all
-/// ranks' locks lie side by side: one who comes back at once finds the lock still in its cache, and
+/// ranks' locks lie side by side: a rank that comes back at once finds the lock still in its cache, and
 /// a moment later it may be gone, so that the same two calls take now 80 ns and now 140
 /// (README.md). With pauses all cases are met, and a step more makes it longer, each time.
 template <bool Made>
@@ -165,9 +165,8 @@ class core_benchmark {
     for (footprint f : footprints()) {
       memory far_memory(f.bytes / nprocs());
       if (!far_memory.whole) {
-        suite_.say(detail::text("-- segments have no room for ",
-                                detail::human_size(static_cast<double>(f.bytes)),
-                                ": nothing is measured ", f.name, "; raise FARSIDE_SEGMENT"));
+        suite_.say(text("-- segments have no room for ", human_size(static_cast<double>(f.bytes)),
+                        ": nothing is measured ", f.name, "; raise FARSIDE_SEGMENT"));
         continue;
       }
       if (std::string_view(f.name) == "in L1") {
@@ -248,7 +247,7 @@ class core_benchmark {
   void words(footprint f, partners who, const memory& far_memory) {
     std::vector<ptr<word>> places = random_places(f, who, far_memory);
     auto name = [&](const char* operation) {
-      return detail::text(operation, ", ", names[static_cast<int>(who)], ", ", f.name);
+      return text(operation, ", ", names[static_cast<int>(who)], ", ", f.name);
     };
     const word zero = opaque(word{0});
     compare(name("get 8B"), time_of_one(), places, chained_gets());
@@ -298,12 +297,12 @@ class core_benchmark {
       std::vector<ptr<word>> places;
       for (std::size_t at = 0; target && at < far_memory.words; at += bytes / sizeof(word))
         places.push_back(far_memory.ranks[*target] + static_cast<std::ptrdiff_t>(at));
-      std::string size = bytes < 1024      ? detail::text(bytes, "B")
-                         : bytes < 1048576 ? detail::text(bytes >> 10, "KiB")
-                                           : detail::text(bytes >> 20, "MiB");
+      std::string size = bytes < 1024      ? text(bytes, "B")
+                         : bytes < 1048576 ? text(bytes >> 10, "KiB")
+                                           : text(bytes >> 20, "MiB");
       auto name = [&](const char* operation) {
-        return detail::text("bandwidth ", operation, " ", size, ", ", names[static_cast<int>(who)],
-                            ", ", f.name);
+        return text("bandwidth ", operation, " ", size, ", ", names[static_cast<int>(who)], ", ",
+                    f.name);
       };
       compare(name("get"), bandwidth(bytes), places,
               independent([to = buffer.data(), bytes](auto& by, auto place)
@@ -330,7 +329,7 @@ class core_benchmark {
   }
   template <class Pauses>
   void on_one_word(const std::string& how, const std::vector<ptr<word>>& places) {
-    auto name = [&](const char* operation) { return detail::text(operation, ", ", how); };
+    auto name = [&](const char* operation) { return text(operation, ", ", how); };
     auto add = [](auto& by, auto place) __attribute__((always_inline)) { by.fetch_add(place, 1); };
     compare(name("fetch_add, one word"), time_of_one(), places, independent(add, Pauses()));
     compare(name("compare_swap, one try"), time_of_one(), places, compare_swaps<Pauses>{false});
@@ -365,11 +364,11 @@ class core_benchmark {
 void run(suite& s) {
   bool shared = true;
   for (rank_t other = 0; other < nprocs(); ++other)
-    shared = shared && detail::here().link.address(other, 4096) != nullptr;
+    shared = shared && native().address(other, 4096) != nullptr;
 #if defined(FARSIDE_USE_SHMEM)
   shared = false;  // with one rank all memory is its own, but the calls are OpenSHMEM's
 #elif defined(FARSIDE_USE_MPI)
-  shared = detail::here().link.coherent();
+  shared = native().coherent();
 #endif
   if (!shared) {
 #if defined(FARSIDE_USE_MPI) || defined(FARSIDE_USE_SHMEM)

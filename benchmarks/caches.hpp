@@ -1,7 +1,7 @@
 // Sizes of this machine's caches, as the kernel tells them.
 #pragma once
 
-#include <farside/base/environment.hpp>
+#include <farside/base/sizes.hpp>
 
 #include <fstream>
 #include <string>
@@ -24,7 +24,7 @@ inline caches caches_of_this_machine() {
     std::ifstream(folder + "level") >> level;
     std::ifstream(folder + "type") >> type;
     std::ifstream(folder + "size") >> size;
-    auto bytes = detail::parse_size(size);
+    auto bytes = parse_size(size);
     if (level == 0 || type == "Instruction" || !bytes || *bytes == 0) continue;
     if (level == 1) result.first = *bytes;
     if (level > last_level) last_level = level, result.last = *bytes;

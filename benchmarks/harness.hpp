@@ -18,13 +18,14 @@
 // medians over the slices, spread is (75th - 25th percentile) / median of our slices.
 #pragma once
 
+#include <farside/base/json.hpp>
 #include <farside/farside.hpp>
+#include <toolkit/option_reader.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -91,6 +92,7 @@ struct options {
   int reps = 15;
   double slice = 3e6;  ///< nanoseconds
   std::string json, points, filter;
+  bool help = false;
 };
 
 /// Measures, prints and remembers. Made alike on all ranks; all calls are collective.
@@ -211,34 +213,22 @@ inline void suite::add(record r) {
   records_.push_back(std::move(r));
 }
 
-inline std::string json_text(std::string_view text) {
-  std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + '"';
-}
-
 /// A JSON list of objects with the keys name, backend, ranks, unit, median, spread, floor, ratio.
 inline void write_json(std::ostream& out, const std::vector<record>& records) {
-  auto digits = [](double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.6g", value);
-    return std::string(std::isfinite(value) ? text : "null");
-  };
-  std::string backend = json_text(backend_name());
-  out << "[";
-  const char* comma = "\n";
+  json_writer json;
+  json.begin_list(json_lines::many);
   for (const record& r : records) {
-    out << comma << "  {\"name\": " << json_text(r.name) << ", \"backend\": " << backend
-        << ", \"ranks\": " << nprocs() << ", \"unit\": " << json_text(r.unit)
-        << ", \"median\": " << digits(r.median) << ", \"spread\": " << digits(r.spread)
-        << ", \"floor\": " << (r.floor != 0 ? digits(r.floor) : "null")
-        << ", \"ratio\": " << (r.floor != 0 ? digits(r.ratio()) : "null") << "}";
-    comma = ",\n";
+    json.begin_object().key("name").value(r.name).key("backend").value(backend_name());
+    json.key("ranks").value(nprocs()).key("unit").value(r.unit);
+    json.key("median").value(r.median).key("spread").value(r.spread);
+    auto of_floor = [&](const char* key, double value) {
+      r.floor != 0 ? json.key(key).value(value) : json.key(key).value(nullptr);
+    };
+    of_floor("floor", r.floor);
+    of_floor("ratio", r.ratio());
+    json.end_object();
   }
-  out << "\n]\n";
+  out << json.end_list().text() << '\n';
 }
 
 /// What `farside bench` draws: a line of figure, label of x, series, unit, x and median
@@ -258,11 +248,21 @@ inline std::string transport_name() {
   return std::string(note);
 }
 
+/// A setting of the environment; empty if there is none.
+inline std::string setting(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// Whether a thread of each rank serves messages, or each rank itself.
+inline bool served_by_thread() { return chosen_attention() == attention::thread; }
+
 /// How ranks reach each other's memory.
 inline std::string strategy_name() {
-  if (detail::here().link.coherent()) return "shared memory";
+  if (native().coherent()) return "shared memory";
 #if defined(FARSIDE_USE_MPI)
-  return detail::setting("FARSIDE_MPI").value_or("rma");
+  std::string chosen = setting("FARSIDE_MPI");
+  return chosen.empty() ? "rma" : chosen;
 #else
   return "calls of " + transport_name();
 #endif
@@ -271,12 +271,11 @@ inline std::string strategy_name() {
 inline std::string backend_name() {
   std::string result = transport_name();
 #if defined(FARSIDE_USE_MPI)
-  if (!detail::here().link.coherent())
-    result +=
-        detail::switch_setting("FARSIDE_MPI_STRICT", false) ? "-strict" : "-" + strategy_name();
+  if (!native().coherent())
+    result += setting("FARSIDE_MPI_STRICT") == "1" ? "-strict" : "-" + strategy_name();
 #endif
-  if (detail::here().attends == attention::thread) result += "-attentive";
-  if (detail::setting(detail::job::threads_variable)) result += "-threads";
+  if (served_by_thread()) result += "-attentive";
+  if (!setting("FARSIDE_THREADS").empty()) result += "-threads";
   if (FARSIDE_CHECKED) result += "-checked";
   return result;
 }
@@ -296,45 +295,34 @@ rank in each. ratio = ours / floor: less is better for ns, more for GB/s. spread
 half of our slices, relative to the median.
 )";
 
-/// What went wrong, for the user.
-struct wrong_option {
-  std::string text;
-};
-
-inline options parse(int argc, char** argv) {
+inline options parse(const std::vector<std::string>& words) {
   options result;
   bool quick = false, reps_given = false;
-  for (int i = 1; i < argc; ++i) {
-    std::string word = argv[i];
-    std::optional<std::string> value;
-    if (auto equals = word.find('='); word.starts_with("--") && equals != std::string::npos) {
-      value = word.substr(equals + 1);
-      word.resize(equals);
-    }
-    auto needed = [&](const char* example) {
-      if (!value && i + 1 < argc) value = argv[++i];
-      if (!value || value->empty())
-        throw wrong_option{word + " needs a value, as in '" + word + " " + example + "'"};
-      return *value;
-    };
-    if (word == "--quick" && !value) {
-      quick = true;
-    } else if (word == "--reps") {
-      std::string text = needed("15");
-      auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), result.reps);
-      if (problem != std::errc() || end != text.data() + text.size() || result.reps < 1 ||
-          result.reps > 10000)
-        throw wrong_option{"--reps " + text + ": not a whole number from 1 to 10000"};
+  toolkit::option_reader word(words);
+  auto value = [&](const char* example) {
+    std::string text = word.value();
+    if (text.empty())
+      throw toolkit::wrong_option(word.name() + " needs a value, as in '" + word.name() + " " +
+                                  example + "'");
+    return text;
+  };
+  while (word.next()) {
+    if (word.is("--quick")) {
+      word.no_value(), quick = true;
+    } else if (word.is("--reps")) {
+      result.reps = static_cast<int>(toolkit::whole_number("--reps", value("15"), 1, 10000));
       reps_given = true;
-    } else if (word == "--filter") {
-      result.filter = needed("get");
-    } else if (word == "--json") {
-      result.json = needed("figures.json");
-    } else if (word == "--points") {
-      result.points = needed("points.tsv");
+    } else if (word.is("--filter")) {
+      result.filter = value("get");
+    } else if (word.is("--json")) {
+      result.json = value("figures.json");
+    } else if (word.is("--points")) {
+      result.points = value("points.tsv");
+    } else if (word.is("-h", "--help")) {
+      result.help = true;
     } else {
-      throw wrong_option{std::string(argv[i]) +
-                         ": there is no such option; --help lists those there are"};
+      throw toolkit::wrong_option(word.text() +
+                                  ": there is no such option; --help lists those there are");
     }
   }
   if (quick) {
@@ -349,33 +337,33 @@ template <class Body>
 int main(int argc, char** argv, const char* purpose, Body body) {
   const std::string program = std::string(argv[0]).substr(std::string(argv[0]).rfind('/') + 1);
   const bool speaks = rank() == 0;
-  for (int i = 1; i < argc; ++i)
-    if (std::string_view(argv[i]) == "--help" || std::string_view(argv[i]) == "-h") {
+  options chosen;
+  std::ofstream json, points;
+  try {
+    chosen = parse(toolkit::words_of(argc, argv));
+    if (chosen.help) {
       if (speaks)
         std::printf("usage: %s [options]\n\n%s\n%s", program.c_str(), purpose, options_text);
       return 0;
     }
-  options chosen;
-  std::ofstream json, points;
-  try {
-    chosen = parse(argc, argv);
     auto open = [&](std::ofstream& file, const char* option, const std::string& path) {
       if (path.empty()) return;
       if (speaks) file.open(path);  // now, not after minutes of measuring
       if (!broadcast(!speaks || file.is_open(), 0))
-        throw wrong_option{option + (" " + path) +
-                           ": that file cannot be written; check the folder and its rights"};
+        throw toolkit::wrong_option(
+            option + (" " + path) +
+            ": that file cannot be written; check the folder and its rights");
     };
     open(json, "--json", chosen.json);
     open(points, "--points", chosen.points);
-  } catch (const wrong_option& problem) {
-    if (speaks) std::fprintf(stderr, "%s: %s\n", program.c_str(), problem.text.c_str());
+  } catch (const toolkit::wrong_option& problem) {
+    if (speaks) std::fprintf(stderr, "%s: %s\n", program.c_str(), problem.what());
     return 2;
   }
   suite measurements(chosen);
-  measurements.say(detail::text(program, ": ", backend_name(), ", ", nprocs(),
-                                nprocs() == 1 ? " rank" : " ranks", ", ", chosen.reps,
-                                " slices of ", chosen.slice / 1e6, " ms each"));
+  measurements.say(text(program, ": ", backend_name(), ", ", nprocs(),
+                        nprocs() == 1 ? " rank" : " ranks", ", ", chosen.reps, " slices of ",
+                        chosen.slice / 1e6, " ms each"));
   body(measurements);
   if (measurements.records().empty()) {
     if (speaks)

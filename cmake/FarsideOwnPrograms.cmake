@@ -1,6 +1,6 @@
 # The programs that `farside NAME` starts. Each folder programs/<name> is one, of all its sources. What
 # they share is compiled once a flavour: programs/common, and programs/common/genome for those that
-# read sequences.
+# read sequences. What they share with `farside` and the benchmarks is in toolkit/.
 include_guard(GLOBAL)
 
 add_custom_target(programs)
@@ -22,7 +22,7 @@ foreach(flavour IN LISTS farside_program_flavours)
     string(REPLACE "/" "_" name ${part})
     file(GLOB sources CONFIGURE_DEPENDS programs/${part}/*.cpp)
     add_library(farside_${name}_${flavour} STATIC EXCLUDE_FROM_ALL ${sources})
-    target_include_directories(farside_${name}_${flavour} PRIVATE programs)
+    target_include_directories(farside_${name}_${flavour} PRIVATE programs "${PROJECT_SOURCE_DIR}")
     target_link_libraries(farside_${name}_${flavour} PRIVATE farside_flavour_${flavour})
   endforeach()
   target_link_libraries(farside_common_genome_${flavour} PUBLIC farside_common_${flavour})
@@ -36,7 +36,7 @@ function(farside_own_program name)
   file(GLOB sources CONFIGURE_DEPENDS programs/${name}/*.cpp)
   farside_program(NAME ${name} SOURCES ${sources} FLAVOURS ${farside_program_flavours} INSTALL)
   foreach(flavour IN LISTS farside_program_flavours)
-    target_include_directories(${name}_${flavour} PRIVATE programs)
+    target_include_directories(${name}_${flavour} PRIVATE programs "${PROJECT_SOURCE_DIR}")
     set_target_properties(${name}_${flavour} PROPERTIES UNITY_BUILD ON)  # half the time
     foreach(part IN LISTS ARGN)
       target_link_libraries(${name}_${flavour} PRIVATE farside_${part}_${flavour})

@@ -1,8 +1,6 @@
 // A histogram over all ranks, two ways: one far atomic for each value, and values sent in large
 // messages to the rank that holds their bin. Both must agree, with each other and with one counted
 // alone.
-#include <farside/algorithms/exchange.hpp>
-#include <farside/containers/darray.hpp>
 #include <farside/farside.hpp>
 
 #include <cstdio>

@@ -1,6 +1,5 @@
 // Messages: each rank keeps a part of a phone book in an ordinary std::map, and the others ask it.
 // What needs several steps at its owner (find, compare, change, answer) is one message.
-#include <farside/algorithms/visit.hpp>
 #include <farside/farside.hpp>
 
 #include <cstdlib>

@@ -1,6 +1,5 @@
 // Producers and consumers with work stealing: each rank has a queue of work, takes from its own as
 // long as there is some, and from the others' when there is none. Work makes more work.
-#include <farside/containers/circular_queue.hpp>
 #include <farside/farside.hpp>
 
 #include <cstdio>

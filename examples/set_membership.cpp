@@ -1,7 +1,6 @@
 // Which values are there more than once? A Bloom filter that all ranks share tells for each value,
 // with one atomic, whether it has been seen before, anywhere. A few bits a value are enough, and
 // only the few that repeat are kept. What a set would say is computed alone, to compare.
-#include <farside/containers/bloom_filter.hpp>
 #include <farside/farside.hpp>
 
 #include <cstdio>

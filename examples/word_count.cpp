@@ -1,7 +1,6 @@
 // Counts words on all ranks into one table.
 //
 //   farside run -n 4 word_count [FILE]
-#include <farside/algorithms/hash_map_buffer.hpp>
 #include <farside/farside.hpp>
 
 #include <algorithm>

@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
 
     auto box = far::get(slots[me]);
     std::string word = box.unpack();
-    box.release();  // whoever takes a box out frees it
+    box.release();  // the rank that takes a box out frees it
     far::print("rank ", me, " has ", word, "\n");
     far::rank_t from = (me + far::nprocs() - 1) % far::nprocs();
     return word == "a word from rank " + std::to_string(from) ? EXIT_SUCCESS : EXIT_FAILURE;

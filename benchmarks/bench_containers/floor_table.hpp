@@ -48,7 +48,7 @@ class floor_table {
 
  private:
   [[gnu::always_inline]] bucket& at(word key) const {
-    bucket *b = buckets_ + detail::reduce_hash(hash<word>()(key) << 20, capacity_),
+    bucket *b = buckets_ + reduce_hash(hash<word>()(key) << 20, capacity_),
            *end = buckets_ + capacity_;
     // The first step without a branch that nobody can predict; a bucket more than needed is there.
     b += (b->key != key) & (b->used != 0);
@@ -110,7 +110,7 @@ class shared_table {
     barrier();
   }
   bool insert(word key, word value) {
-    bucket* b = buckets_ + detail::reduce_hash(hash<word>()(key) << 20, capacity_);
+    bucket* b = buckets_ + reduce_hash(hash<word>()(key) << 20, capacity_);
     for (;; b = b + 1 == buckets_ + capacity_ ? buckets_ : b + 1) {
       std::atomic_ref<word> used(b->used);
       word seen = used.load(std::memory_order_relaxed);

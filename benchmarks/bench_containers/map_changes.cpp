@@ -14,10 +14,10 @@ namespace {
 /// variables of their own, see maps.cpp.
 ///
 /// `shared`: so few that ranks send lines to and fro, which a table of one process never does. The
-/// floor that does as much is a plain table that all share; that of one process is there for
-/// whoever asks what sharing costs.
+/// floor that does as much is a plain table that all share; that of one process shows
+/// what sharing costs.
 void inserts(suite& s, const char* where, std::size_t entries, bool shared) {
-  auto name = [&](const char* what) { return detail::text("hash_map ", what, ", ", where); };
+  auto name = [&](const char* what) { return text("hash_map ", what, ", ", where); };
   auto by_one = [&](const char* what) {
     return name(shared ? (what + std::string(" beside a table of one process")).c_str() : what);
   };
@@ -99,7 +99,7 @@ auto in_turn(const std::vector<word>& keys, Visit visit) {
 
 /// Keys that are there, of all ranks.
 void updates(suite& s, const char* where, std::size_t entries) {
-  auto name = [&](const char* what) { return detail::text("hash_map ", what, ", ", where); };
+  auto name = [&](const char* what) { return text("hash_map ", what, ", ", where); };
   constexpr std::array titles{"accumulate", "accumulate, 512 at once", "insert_or_assign",
                               "modify",     "erase and insert",        "insert, key is there"};
   if (std::ranges::none_of(titles, [&](const char* t) { return s.wants(name(t)); })) return;

@@ -17,7 +17,7 @@ namespace {
 std::vector<word> one_cycle(std::size_t n) {
   std::vector<word> order(n), next(n);
   std::iota(order.begin(), order.end(), word{0});
-  for (std::size_t i = n - 1; i > 0; --i) std::swap(order[i], order[detail::mix(i) % i]);
+  for (std::size_t i = n - 1; i > 0; --i) std::swap(order[i], order[mix(i) % i]);
   for (std::size_t i = 0; i < n; ++i) next[order[i]] = order[(i + 1) % n];
   return next;
 }
@@ -132,7 +132,7 @@ auto missing_together(const hash_map<word, word>& map) {
 }
 
 void finds(suite& s, const char* where, std::size_t entries) {
-  auto name = [&](const char* what) { return detail::text("hash_map ", what, ", ", where); };
+  auto name = [&](const char* what) { return text("hash_map ", what, ", ", where); };
   constexpr std::array titles{"find, one after another",
                               "find, independent",
                               "find among finds, one after another",
@@ -193,7 +193,7 @@ void many_maps(suite& s, std::size_t entries) {
 #if defined(FARSIDE_BENCH_ABSL)
 /// Takes an optimiser's word that keys are random for it, as ours are mixed already.
 void floor_against_peer(suite& s, const char* where, std::size_t entries) {
-  auto name = [&](const char* what) { return detail::text("floor table ", what, ", ", where); };
+  auto name = [&](const char* what) { return text("floor table ", what, ", ", where); };
   constexpr std::array titles{"find, one after another, against absl",
                               "find, independent, against absl", "find and add, against absl"};
   if (std::ranges::none_of(titles, [&](const char* t) { return s.wants(name(t)); })) return;

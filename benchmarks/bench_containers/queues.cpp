@@ -32,7 +32,7 @@ void blocks(suite& s) {
   std::size_t laps = 0;
   auto each_block = [&](rank_t copiers, std::size_t n, auto one) __attribute__((always_inline)) {
     const std::size_t each = coherent() ? copiers : 1;
-    const std::size_t first = (rank() + detail::mix(++laps)) % each;
+    const std::size_t first = (rank() + mix(++laps)) % each;
     if (rank() < nprocs() - copiers) return;
     for (std::size_t i = 0; i < n; ++i) one(to + (i * each + first) * many), keep(to);
   };
@@ -87,7 +87,7 @@ auto pushes(Queue& queue, rank_t pushers, concurrency with = concurrency::everyt
 
 template <class Queue>
 void pairs(suite& s, const char* name) {
-  auto title = detail::text(name, " push, two pushers against one");
+  auto title = text(name, " push, two pushers against one");
   if (!s.wants(title)) return;
   Queue queue(0, 2 * room);
   s.compare(title, time_of_one(), pushes(queue, std::min<rank_t>(2, nprocs())), pushes(queue, 1));
@@ -95,7 +95,7 @@ void pairs(suite& s, const char* name) {
 
 template <class Queue>
 void singles(suite& s, const char* name) {
-  auto title = [&](const char* what) { return detail::text(name, what); };
+  auto title = [&](const char* what) { return text(name, what); };
   if (!s.wants(title(" push, all to one")) && !s.wants(title(" push, one a rank")) &&
       !s.wants(title(" push among pushes")) && !s.wants(title(" push and pop")))
     return;

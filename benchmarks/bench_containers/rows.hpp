@@ -15,8 +15,8 @@ void small_rows(suite& s);
 void call_rows(suite& s);  ///< only where ranks share no memory
 
 /// Keys that look random, and are all different.
-inline std::uint64_t key_of(std::uint64_t i) { return detail::mix(i) >> 4; }
+inline std::uint64_t key_of(std::uint64_t i) { return mix(i) >> 4; }
 
-inline bool coherent() { return detail::here().link.coherent(); }
+inline bool coherent() { return native().coherent(); }
 
 }  // namespace far::bench

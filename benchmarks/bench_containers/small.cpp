@@ -36,7 +36,7 @@ void filters(suite& s, std::size_t keys) {
   auto parts = all_gather(area);
   auto place = [&](word key) {
     word h = hash<word>()(key);
-    return parts[h % parts.size()] + static_cast<std::ptrdiff_t>(detail::reduce_hash(h, words));
+    return parts[h % parts.size()] + static_cast<std::ptrdiff_t>(reduce_hash(h, words));
   };
   barrier();
   s.compare(

@@ -55,13 +55,13 @@ void attention_rows(suite& s) {
   auto counter = alloc<word>();
   auto ended = broadcast(counter, 0);
   circular_queue<word> ring(0, std::size_t{1} << 20);
-  const bool thread = detail::here().attends == attention::thread;
+  const bool thread = chosen_attention() == attention::thread;
   const std::string figure = "Pushes to the queue of a rank that computes, " + transport_name();
   const char* x_label = "microseconds that it computes between its calls";
   for (int pause : {0, 1, 2, 5, 10, 20, 50, 100}) {
     std::chrono::microseconds time(pause);
     auto title = [&](const char* how) {
-      return detail::text("queue push ", how, ", target computes ", pause, " us");
+      return text("queue push ", how, ", target computes ", pause, " us");
     };
     auto by_message = [at](std::size_t i) { rpc(0, push_there, at, word{i}).get(); };
     auto one_sided = [&ring](std::size_t i) { ring.push(i, concurrency::push); };

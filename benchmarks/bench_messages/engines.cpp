@@ -45,7 +45,7 @@ void map_rows(suite& s) {
   table direct(entries, {.name = "direct", .engine = engine::rma});
   auto keys = keys_of_rank_0(asked);
   auto compare = [&](const char* name, auto work) {
-    s.compare(detail::text("hash_map ", name, ", by rpc against rma"), time_of_one(),
+    s.compare(text("hash_map ", name, ", by rpc against rma"), time_of_one(),
               each_key(asked, keys, work), each_key(direct, keys, work));
   };
   auto insert = [](table& map, word key) { map.insert(key, key); };
@@ -91,10 +91,8 @@ void queue_rows(suite& s, const char* name) {
   const std::size_t capacity = most * nprocs();
   Queue asked(0, capacity, {.name = "asked", .engine = engine::rpc});
   Queue direct(0, capacity, {.name = "direct", .engine = engine::rma});
-  s.compare(detail::text(name, " push, by rpc against rma"), time_of_one(), pushes(asked),
-            pushes(direct));
-  s.compare(detail::text(name, " pop, by rpc against rma"), time_of_one(), pops(asked),
-            pops(direct));
+  s.compare(text(name, " push, by rpc against rma"), time_of_one(), pushes(asked), pushes(direct));
+  s.compare(text(name, " pop, by rpc against rma"), time_of_one(), pops(asked), pops(direct));
 }
 
 }  // namespace

@@ -1,21 +1,36 @@
-// Far memory, whole: all of the core but messages (<farside/core/rpc.hpp>). Its parts can be
-// included on their own; containers and algorithms have headers of their own:
-// <farside/containers/hash_map.hpp> and so on.
+// The whole library: far memory, messages, containers and algorithms. Each header can be included
+// on its own, too, which compiles faster.
 #pragma once
 
+#include <farside/algorithms/exchange.hpp>
+#include <farside/algorithms/hash_map_buffer.hpp>
+#include <farside/algorithms/visit.hpp>
+#include <farside/containers/array.hpp>
+#include <farside/containers/bloom_filter.hpp>
+#include <farside/containers/checksum_queue.hpp>
+#include <farside/containers/circular_queue.hpp>
+#include <farside/containers/counter.hpp>
+#include <farside/containers/darray.hpp>
+#include <farside/containers/fast_queue.hpp>
+#include <farside/containers/hash_map.hpp>
+#include <farside/containers/plain_bloom_filter.hpp>
 #include <farside/core/accumulate.hpp>
 #include <farside/core/atomics.hpp>
 #include <farside/core/box.hpp>
 #include <farside/core/collectives.hpp>
+#include <farside/core/distributed.hpp>
+#include <farside/core/draft.hpp>
 #include <farside/core/future.hpp>
 #include <farside/core/memory.hpp>
 #include <farside/core/mutex.hpp>
+#include <farside/core/native.hpp>
 #include <farside/core/pieces.hpp>
 #include <farside/core/print.hpp>
 #include <farside/core/ptr.hpp>
 #include <farside/core/rank_local.hpp>
 #include <farside/core/ref.hpp>
 #include <farside/core/rma.hpp>
+#include <farside/core/rpc.hpp>
 #include <farside/core/runtime.hpp>
 #include <farside/core/serialization.hpp>
 #include <farside/core/statistics.hpp>

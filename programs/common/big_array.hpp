@@ -33,10 +33,10 @@ class big_array {
                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                                 : mremap(data_, bytes_, wanted, MREMAP_MAYMOVE);
     if (at == MAP_FAILED)
-      far::detail::raise<far::allocation_error>(
-          wanted,
-          " bytes of memory are not to be had on this machine. Use more ranks on more "
-          "machines, or less data.");
+      throw far::allocation_error(
+          far::text("farside: ", wanted,
+                    " bytes of memory are not to be had on this machine. Use more ranks on more "
+                    "machines, or less data."));
     madvise(at, wanted, MADV_HUGEPAGE);  // a fifth of the time for what scatters; may be refused
     data_ = static_cast<T*>(at);
     bytes_ = wanted;

@@ -106,8 +106,7 @@ std::string draft::copy_to_standard_output() const {
 std::string draft::publish() {
   if (standard_output_) {
     far::barrier();  // all have written
-    return far::detail::first_problem(far::rank() == 0 ? copy_to_standard_output() : "",
-                                      far::world());
+    return far::first_problem(far::rank() == 0 ? copy_to_standard_output() : "", far::world());
   }
   std::string problem = file_.publish();
   if (problem.empty()) doomed_.spare();

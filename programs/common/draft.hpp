@@ -1,4 +1,4 @@
-// A file that all ranks write, and that gets its name when it is whole (farside/core/detail/draft.hpp).
+// A file that all ranks write, and that gets its name when it is whole (farside/core/draft.hpp).
 //
 // Until then nobody sees it under its own name, and what was there before stays. Where the draft
 // needs a name of its own, it is removed by each rank that ends before it is published, also by a
@@ -8,7 +8,7 @@
 // without a name, among temporary files, which rank 0 copies to standard output when it is whole.
 #pragma once
 
-#include <farside/core/detail/draft.hpp>
+#include <farside/core/draft.hpp>
 
 #include <string>
 
@@ -46,7 +46,7 @@ class draft {
   std::string copy_to_standard_output() const;
 
   bool standard_output_ = false;
-  far::detail::draft file_{far::world()};
+  far::draft file_{far::world()};
   doomed_file doomed_;
 };
 

@@ -56,7 +56,7 @@ std::string no_room(int file, const std::string& path, std::uint64_t bytes) {
 output_file::output_file(const char* program, std::string path, std::uint64_t bytes)
     : program_(program), path_(std::move(path)) {
   refuse_together(program_, far::rank() == 0 && !is_standard_output(path_)
-                                ? far::detail::objection_to_writing(path_)
+                                ? far::objection_to_writing(path_)
                                 : "");
   if (std::string problem = draft_.create(path_); !problem.empty())
     refuse(program_, name(), ": cannot be written: ", problem);

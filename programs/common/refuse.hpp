@@ -2,7 +2,7 @@
 #pragma once
 
 #include <farside/base/error.hpp>
-#include <farside/core/detail/draft.hpp>
+#include <farside/core/draft.hpp>
 
 #include <string>
 
@@ -13,13 +13,13 @@ namespace programs {
 /// others are ended wherever they are, so what must not be left behind is this rank's to remove.
 template <class... Parts>
 [[noreturn]] void refuse(const char* program, const Parts&... parts) {
-  throw far::refusal(far::detail::text("farside ", program, ": ", parts...));
+  throw far::refusal(far::text("farside ", program, ": ", parts...));
 }
 
 /// Collective: returns if `problem` is empty on all ranks; else all of them refuse, by the words of
 /// the first rank that has any.
 inline void refuse_together(const char* program, const std::string& problem) {
-  std::string first = far::detail::first_problem(problem, far::world());
+  std::string first = far::first_problem(problem, far::world());
   if (!first.empty()) refuse(program, first);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,5 +28,12 @@ class stopwatch {
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
   std::vector<phase> laps_;
 };
+
+/// 0.25 -> "250.0".
+inline std::string milliseconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", 1e3 * seconds);
+  return text;
+}
 
 }  // namespace programs

@@ -1,4 +1,4 @@
-// Contigs in one order, whoever has found them, and what can be said about them.
+// Contigs in an order that does not depend on the ranks that have found them, and their statistics.
 #pragma once
 
 #include <common/genome/output_file.hpp>

@@ -1,12 +1,12 @@
 // Contigs are the paths and cycles of linked nodes. All ranks walk at the same time, each from the
 // ends among its own nodes, and no contig comes out twice:
 //
-//   a path has two ends, a side of a node each; whoever begins at one walks to the other
+//   a path has two ends, a side of a node each; a rank that begins at one walks to the other
 //
-//     not claimed  --(fetch_or on the lesser of the two ends: who sets the bit has the contig)-->
+//     not claimed  --(fetch_or on the lesser of the two ends: its setter has the contig)----->
 //     claimed      --(fetch_or on the greater one: its rank need not begin there)-->  both claimed
 //
-//   Invariant: the bit of the lesser end is set by the one who emits the path. Atomics on a word
+//   Invariant: the bit of the lesser end is set by the rank that emits the path. Atomics on a word
 //   have one order, so one walker sees it unset, whatever the other one does. A walk changes
 //   nothing on its way, so that one that has lost is forgotten; it looks at its own end's bit once
 //   in a while to lose early.

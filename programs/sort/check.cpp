@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
+/// The sums that --check prints are made of this: users compare them with those of earlier runs, so it stays as it is.
 std::uint64_t hash_of(const std::byte* bytes, std::size_t n) {
   std::uint64_t hash = n, word;
   for (; n > 0;) {

@@ -3,10 +3,10 @@
 // the order of the file, so that a stable sort of what arrived is a stable sort of it all.
 
 #include <common/stopwatch.hpp>
-#include <common/table.hpp>
 #include <sort/file.hpp>
 #include <sort/options.hpp>
 #include <sort/radix.hpp>
+#include <toolkit/table.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -199,14 +199,14 @@ void sort_records(const inbox& arrived, const record_form& form, output_file& ou
 }
 
 void show(const stopwatch& watch, std::uint64_t records, std::uint64_t most) {
-  table shown;
+  toolkit::table shown(toolkit::columns::figures);
   shown.row({"milliseconds of the slowest rank", ""});
   for (const auto& [name, seconds] : watch.laps())
     shown.row({name, milliseconds(far::all_reduce(seconds, far::maximum()))});
   double fair = static_cast<double>(records) / far::nprocs();
   if (far::rank() == 0)
     std::printf("%s  %llu records; the rank with most got %.3f of an equal share\n",
-                shown.text().c_str(), static_cast<unsigned long long>(records),
+                shown.text("  ").c_str(), static_cast<unsigned long long>(records),
                 records == 0 ? 1.0 : static_cast<double>(most) / fair);
 }
 

@@ -1,8 +1,9 @@
 // The ISx benchmark: how long a bucket sort of uniform keys takes, and whether it was one.
 
-#include <common/table.hpp>
+#include <farside/base/random.hpp>
 #include <sort/bucket_sort.hpp>
 #include <sort/options.hpp>
+#include <toolkit/table.hpp>
 
 #include <sys/resource.h>
 
@@ -13,17 +14,6 @@
 namespace programs {
 
 namespace {
-
-/// Uniform 64-bit numbers (splitmix64).
-struct generator {
-  std::uint64_t state;
-  std::uint64_t operator()() { return mixed(state += 0x9e3779b97f4a7c15u); }
-  static std::uint64_t mixed(std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-  }
-};
 
 struct plan {
   std::uint64_t keys;   ///< of this rank
@@ -43,7 +33,7 @@ plan plan_for(const sort_options& options) {
 }
 
 big_array<isx_key> make_keys(const plan& asked, std::uint64_t seed) {
-  generator random{generator::mixed(seed) ^ generator::mixed(~std::uint64_t{far::rank()})};
+  far::random_stream random(seed, far::rank());
   big_array<isx_key> keys(asked.keys);
   for (isx_key& key : keys) key = static_cast<isx_key>(((random() >> 32) * asked.range) >> 32);
   return keys;
@@ -52,7 +42,7 @@ big_array<isx_key> make_keys(const plan& asked, std::uint64_t seed) {
 /// Two sets of keys with the same sum are the same, but for a chance of 2^-64.
 std::uint64_t sum_of_hashes(std::span<const isx_key> keys) {
   std::uint64_t sum = 0;
-  for (isx_key key : keys) sum += generator::mixed(key + 1);
+  for (isx_key key : keys) sum += far::random_stream(key)();
   return far::all_reduce(sum);
 }
 
@@ -64,14 +54,14 @@ void verify(std::span<const isx_key> sorted, key_owner owner, std::uint64_t coun
                                [&](isx_key key) { return owner(key) != far::rank(); });
   auto disorder = std::is_sorted_until(sorted.begin(), sorted.end());
   if (stranger != sorted.end())
-    problem = far::detail::text("rank ", far::rank(), " got the key ", *stranger, " of rank ",
-                                owner(*stranger));
+    problem =
+        far::text("rank ", far::rank(), " got the key ", *stranger, " of rank ", owner(*stranger));
   else if (disorder != sorted.end())
-    problem = far::detail::text("rank ", far::rank(), ": key ", disorder - sorted.begin(), ", ",
-                                *disorder, ", is behind ", disorder[-1]);
+    problem = far::text("rank ", far::rank(), ": key ", disorder - sorted.begin(), ", ", *disorder,
+                        ", is behind ", disorder[-1]);
   auto found = far::all_reduce(std::uint64_t{sorted.size()});
   if (problem.empty() && found != count)
-    problem = far::detail::text(count, " keys were sorted, and ", found, " came back");
+    problem = far::text(count, " keys were sorted, and ", found, " came back");
   else if (problem.empty() && sum_of_hashes(sorted) != hashes)
     problem = "the keys that came back are others than those that were sorted";
   refuse_together("sort", problem.empty() ? "" : "verification failed: " + problem);
@@ -148,12 +138,12 @@ void run_isx(const sort_options& options) {
               name_of(options.grows), static_cast<unsigned long long>(count),
               static_cast<unsigned long long>(asked.range), far::nprocs(),
               far::nprocs() == 1 ? "" : "s", options.runs, options.runs == 1 ? "" : "s");
-  table shown;
+  toolkit::table shown(toolkit::columns::figures);
   shown.row({"milliseconds of the slowest rank", "least", "median", "most"});
   for (std::size_t i = 0; i < laps.size(); ++i) shown.row(row(laps[i].name, times[i]));
   shown.row(row("whole", times.back()));
   if (!alone.empty()) shown.row(row("std::sort of as many keys", alone));
-  std::fputs(shown.text().c_str(), stdout);
+  std::fputs(shown.text("  ").c_str(), stdout);
   double whole = median(times.back());
   std::printf("%.1f million keys a second", static_cast<double>(count) / whole / 1e6);
   if (!alone.empty()) std::printf("; whole / std::sort = %.3f", whole / median(alone));

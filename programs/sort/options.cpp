@@ -1,9 +1,10 @@
 #include <common/refuse.hpp>
 #include <sort/options.hpp>
+#include <toolkit/option_reader.hpp>
 
-#include <charconv>
+#include <algorithm>
 #include <optional>
-#include <string_view>
+#include <vector>
 
 namespace programs {
 
@@ -49,61 +50,20 @@ namespace {
   refuse("sort", text, "; farside sort --help says more");
 }
 
-class words {
- public:
-  words(int argc, char** argv) : argc_(argc), argv_(argv) {}
-  /// Splits --name=value, and -tu32 as well as -t=u32.
-  bool next() {
-    if (at_ >= argc_) return false;
-    word_ = argv_[at_++];
-    attached_.reset();
-    if (std::size_t equals = word_.find('=');
-        word_.starts_with("--") && equals != std::string::npos) {
-      attached_ = word_.substr(equals + 1);
-      word_.resize(equals);
-    } else if (word_.size() > 2 && (word_.starts_with("-o") || word_.starts_with("-t"))) {
-      attached_ = word_.substr(word_[2] == '=' ? 3 : 2);
-      word_.resize(2);
-    }
-    return true;
-  }
-  /// The next word as it is.
-  bool next_file() {
-    if (at_ >= argc_) return false;
-    word_ = argv_[at_++];
-    return true;
-  }
-  bool is(std::string_view a, std::string_view b = "") const { return word_ == a || word_ == b; }
-  const std::string& word() const { return word_; }
-  std::string value() {
-    if (attached_) return *attached_;
-    if (at_ >= argc_) refuse_option(word_ + " needs a value behind it");
-    return argv_[at_++];
-  }
-  std::uint64_t number() {
-    std::string name = word_, text = value();
-    std::string_view base = text, exponent = "1";
-    if (std::size_t hat = text.find('^'); hat != std::string::npos)
-      exponent = base.substr(hat + 1), base = base.substr(0, hat);
-    std::uint64_t b = 0, e = 0, result = 1;
-    auto parse = [](std::string_view digits, std::uint64_t& into) {
-      auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), into);
-      return failed == std::errc() && end == digits.data() + digits.size();
-    };
-    if (!parse(base, b) || !parse(exponent, e) || e > 63)
-      refuse_option(name + " " + text + ": that is not a whole number");
-    for (; e > 0; --e)
-      if (__builtin_mul_overflow(result, b, &result))
-        refuse_option(name + " " + text + ": that is more than 64 bits hold");
-    return result;
-  }
-
- private:
-  int argc_, at_ = 1;
-  char** argv_;
-  std::string word_;
-  std::optional<std::string> attached_;
-};
+/// The value of an option that is a whole number, which may be written as 2^24.
+std::uint64_t number_of(toolkit::option_reader& word) {
+  std::string name = word.name(), text = word.value();
+  std::size_t hat = text.find('^');
+  auto base = far::parse_number(text.substr(0, hat));
+  auto exponent = hat == std::string::npos ? 1 : far::parse_number(text.substr(hat + 1));
+  if (!base || !exponent || *exponent > 63)
+    refuse_option(name + " " + text + ": that is not a whole number");
+  std::uint64_t result = 1;
+  for (std::uint64_t i = 0; i < *exponent; ++i)
+    if (__builtin_mul_overflow(result, *base, &result))
+      refuse_option(name + " " + text + ": that is more than 64 bits hold");
+  return result;
+}
 
 key_type parse_type(const std::string& option, const std::string& name) {
   constexpr std::pair<const char*, key_type> types[] = {
@@ -169,56 +129,76 @@ void check_isx(const sort_options& options) {
 
 }  // namespace
 
-sort_options parse_sort(int argc, char** argv) {
-  sort_options result;
+namespace {
+
+/// What the command line says, before it is known whether that makes sense together.
+struct command_line {
+  sort_options options;
   said form;
-  words word(argc, argv);
   std::string input, against;
-  auto name_input = [&](const std::string& file) {
-    if (!input.empty())
-      refuse_option("'" + file + "': one file is sorted at a time, and that is '" + input + "'");
-    input = file;
-  };
+};
+
+command_line read(toolkit::option_reader word) {
+  command_line given;
+  sort_options& result = given.options;
   while (word.next()) {
-    if (word.is("-h", "--help"))
-      result.help = true;
-    else if (word.is("--isx"))
-      result.isx = true;
-    else if (word.is("--keys"))
-      result.keys = word.number();
-    else if (word.is("--scaling"))
+    if (word.is_operand()) {
+      if (!given.input.empty())
+        refuse_option("'" + word.text() + "': one file is sorted at a time, and that is '" +
+                      given.input + "'");
+      given.input = word.text();
+    } else if (word.is("-h", "--help")) {
+      word.no_value(), result.help = true;
+    } else if (word.is("--isx")) {
+      word.no_value(), result.isx = true;
+    } else if (word.is("--keys")) {
+      result.keys = number_of(word);
+    } else if (word.is("--scaling")) {
       result.grows = parse_scaling(word.value());
-    else if (word.is("--range"))
-      result.range = word.number();
-    else if (word.is("--runs"))
-      result.runs = static_cast<unsigned>(std::min<std::uint64_t>(word.number(), 1000));
-    else if (word.is("--seed"))
-      result.seed = word.number();
-    else if (word.is("--beside-std-sort"))
-      result.beside_std_sort = true;
-    else if (word.is("-t", "--type"))
-      form.type = word.value();
-    else if (word.is("--record-size"))
-      form.size = word.number();
-    else if (word.is("--key"))
-      form.key = word.value();
-    else if (word.is("--key-offset"))
-      form.offset = word.number();
-    else if (word.is("-o", "--output"))
+    } else if (word.is("--range")) {
+      result.range = number_of(word);
+    } else if (word.is("--runs")) {
+      result.runs = static_cast<unsigned>(std::min<std::uint64_t>(number_of(word), 1000));
+    } else if (word.is("--seed")) {
+      result.seed = number_of(word);
+    } else if (word.is("--beside-std-sort")) {
+      word.no_value(), result.beside_std_sort = true;
+    } else if (word.is("-t", "--type")) {
+      given.form.type = word.value();
+    } else if (word.is("--record-size")) {
+      given.form.size = number_of(word);
+    } else if (word.is("--key")) {
+      given.form.key = word.value();
+    } else if (word.is("--key-offset")) {
+      given.form.offset = number_of(word);
+    } else if (word.is("-o", "--output")) {
       result.output = word.value();
-    else if (word.is("--check"))
+    } else if (word.is("--check")) {
       result.check = word.value();
-    else if (word.is("--against"))
-      against = word.value();
-    else if (word.is("--times"))
-      result.times = true;
-    else if (word.is("--"))
-      while (word.next_file()) name_input(word.word());
-    else if (word.word().size() > 1 && word.word()[0] == '-')
-      refuse_option("unknown option " + word.word());
-    else
-      name_input(word.word());
+    } else if (word.is("--against")) {
+      given.against = word.value();
+    } else if (word.is("--times")) {
+      word.no_value(), result.times = true;
+    } else {
+      refuse_option("unknown option " + word.text());
+    }
   }
+  return given;
+}
+
+command_line read_or_refuse(int argc, char** argv) {
+  std::vector<std::string> words = toolkit::words_of(argc, argv);
+  try {
+    return read(toolkit::option_reader(words));
+  } catch (const toolkit::wrong_option& problem) {
+    refuse_option(problem.what());
+  }
+}
+
+}  // namespace
+
+sort_options parse_sort(int argc, char** argv) {
+  auto [result, form, input, against] = read_or_refuse(argc, argv);
   if (result.help) return result;
   if (result.isx) {
     check_isx(result);

@@ -197,16 +197,15 @@ FAR_TEST(a_segment_that_is_full) {
   far::barrier();
   if (far::rank() == 0)
     CHECK_THROWS(far::alloc<char>(),
-                 far::detail::text("no room for 1 bytes (1 B) in the segment of rank 0: far::alloc "
-                                   "finds at most 0 bytes"));
+                 far::text("no room for 1 bytes (1 B) in the segment of rank 0: far::alloc "
+                           "finds at most 0 bytes"));
   far::barrier();
   // What is on free lists is told: one block, and joined ones.
   if (far::rank() == other) {
     auto lowest = std::ranges::min_element(remote, {}, &block::payload);
     CHECK_EQ(lowest->bytes, 16);
     far::dealloc(remote[1].at());
-    CHECK_THROWS(far::alloc_on<char>(0, 100'000),
-                 far::detail::text("at most ", 20'480 - header, " bytes"));
+    CHECK_THROWS(far::alloc_on<char>(0, 100'000), far::text("at most ", 20'480 - header, " bytes"));
     remote.erase(remote.begin() + 1);
     free_all(remote);
   }

@@ -161,9 +161,9 @@ FAR_TEST(exhaustion_of_own_memory) {
   std::string message = exhaust([](std::size_t n) { return far::alloc<char>(n); }, taken);
   CHECK(contains(message, "no room for 4096 bytes"));  // what was asked
   CHECK(contains(message, "bytes ("));
-  CHECK(contains(message, "free in one piece"));                           // what there is
-  CHECK(contains(message, "FARSIDE_SEGMENT"));                             // what to do
-  CHECK(contains(message, far::detail::text("rank ", far::rank(), ":")));  // and who
+  CHECK(contains(message, "free in one piece"));                   // what there is
+  CHECK(contains(message, "FARSIDE_SEGMENT"));                     // what to do
+  CHECK(contains(message, far::text("rank ", far::rank(), ":")));  // and who
   CHECK(!taken.empty());
   for (auto p : taken) far::dealloc(p);
   CHECK_EQ(far::detail::here().heap.in_use(), before);
@@ -182,7 +182,7 @@ FAR_TEST(exhaustion_of_remote_memory) {
         exhaust([&](std::size_t n) { return far::alloc_on<char>(target, n); }, taken);
     CHECK(contains(message, "no room for 4096 bytes"));
     CHECK(contains(message, "far::alloc_on finds at most"));
-    CHECK(contains(message, far::detail::text("segment of rank ", target)));
+    CHECK(contains(message, far::text("segment of rank ", target)));
     CHECK(contains(message, "FARSIDE_SEGMENT"));
     CHECK(!taken.empty());
     for (auto p : taken) far::dealloc(p);
@@ -359,7 +359,7 @@ FAR_TEST(double_free_is_told) {
   auto own = far::alloc<int>(4);
   far::dealloc(own);
   CHECK_THROWS(far::dealloc(own), "freed already");
-  CHECK_THROWS(far::dealloc(own), far::detail::text("dealloc(", own, ")"));
+  CHECK_THROWS(far::dealloc(own), far::text("dealloc(", own, ")"));
   auto other = far::alloc<int>(4);
   CHECK_THROWS(far::dealloc(other + 1), "no allocation begins there");  // not the beginning of one
   far::dealloc(other);
@@ -404,17 +404,17 @@ FAR_TEST(double_free_by_another_rank_is_told_to_the_owner) {
 
 /// Of a back end on which ranks may share memory.
 template <class Backend>
-void check_usual_place([[maybe_unused]] const Backend& link) {
-  if constexpr (far::detail::has_view<Backend>) {
-    using usual = typename Backend::view::usual;
-    const auto view = link.quick_view();
-    if (!view) return;  // they share none
-    const bool fits = link.segment_size() <= usual::apart && far::nprocs() <= usual::most_ranks;
+void check_fixed_place([[maybe_unused]] const Backend& link) {
+  if constexpr (far::detail::maps_segments<Backend>) {
+    using fixed = far::detail::fixed_segments;
+    const auto segments = link.segments();
+    if (!segments) return;  // they share none
+    const bool fits = link.segment_size() <= fixed::apart && far::nprocs() <= fixed::most_ranks;
     bool taken = false;
     for (far::rank_t rank = 0; rank < far::nprocs(); ++rank) {
-      [[maybe_unused]] void* wanted = usual::address(rank, 0);
-      if (view.is_usual()) {
-        CHECK_EQ(link.address(rank, 64), usual::address(rank, 64));
+      [[maybe_unused]] void* wanted = fixed::address(rank, 0);
+      if (segments.is_fixed()) {
+        CHECK_EQ(link.address(rank, 64), fixed::address(rank, 64));
       } else if (fits) {
 #ifdef FARSIDE_TSAN
         taken = true;  // by the sanitizer
@@ -426,26 +426,26 @@ void check_usual_place([[maybe_unused]] const Backend& link) {
 #endif
       }
     }
-    CHECK(view.is_usual() ? fits : !fits || taken);
+    CHECK(segments.is_fixed() ? fits : !fits || taken);
   }
 }
 
 /// Where ranks share memory: segments are at the place that compilers know, unless they are too
 /// large or too many for it, or somebody else is there.
-FAR_TEST(segments_are_at_the_usual_place_if_they_can) {
+FAR_TEST(segments_are_at_the_fixed_place_if_they_can) {
   auto mine = far::make<long>(0L);
   *mine.local() = 5;
   far::flush();
   CHECK_EQ(far::get(mine), 5);
   far::dealloc(mine);
-  check_usual_place(far::detail::here().link);
+  check_fixed_place(far::detail::here().link);
 }
 
 /// Whether the CPU notices pointers that lead nowhere: tests/errors has those.
 template <class Backend>
 bool is_mapped([[maybe_unused]] const Backend& link) {
-  if constexpr (far::detail::has_view<Backend>)
-    return static_cast<bool>(link.quick_view());
+  if constexpr (far::detail::maps_segments<Backend>)
+    return static_cast<bool>(link.segments());
   else
     return false;
 }
@@ -497,6 +497,17 @@ FAR_TEST(pointers_that_lead_nowhere) {
     CHECK_THROWS(far::put(last + (std::ptrdiff_t{1} << 32), 1), beyond);
     CHECK_THROWS(far::async_get(last, values.data(), 2).get(), beyond);
   }
+  far::ptr<long> no_rank(far::nprocs(), good.offset());
+  const char* none = "there is no such rank";
+  CHECK_THROWS(far::get(no_rank), none);
+  CHECK_THROWS(far::put(no_rank, 1), none);
+  CHECK_THROWS(far::put(no_rank, values.data(), 4), none);
+  CHECK_THROWS(far::fetch_add(no_rank, 1L), none);
+  CHECK_THROWS(far::async_get(no_rank, values.data(), 4).get(), none);
+  CHECK_THROWS(far::get_strided(no_rank, values.data(), {.counts = {2, 2}, .far_strides = {3}}),
+               none);
+  CHECK_THROWS(far::dealloc(no_rank), none);
+  CHECK_THROWS(far::flush(far::nprocs()), "there are only");
   far::dealloc(good);
 }
 

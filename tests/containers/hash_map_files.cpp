@@ -1,5 +1,5 @@
 // hash_map: to a file and back; files that are damaged, and files that cannot be written.
-#include <farside/core/detail/draft.hpp>
+#include <farside/core/draft.hpp>
 
 #include "amounts.hpp"
 #include "harness.hpp"
@@ -386,7 +386,7 @@ FAR_TEST(drafts_with_names) {
   std::string path = folder.file("file");
   for (bool wanted : {false, true}) {
     {
-      far::detail::draft draft(far::world(), false);
+      far::draft draft(far::world(), false);
       CHECK_EQ(draft.create(path), std::string());
       char mine = static_cast<char>('a' + far::rank() % 26);
       CHECK_EQ(pwrite(draft.descriptor(), &mine, 1, static_cast<off_t>(far::rank())), ssize_t{1});

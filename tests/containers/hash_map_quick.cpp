@@ -13,7 +13,7 @@
 template <>
 struct far::hash<long long> {
   std::uint64_t operator()(long long key) const {
-    return far::detail::mix(~static_cast<std::uint64_t>(key));
+    return far::mix(~static_cast<std::uint64_t>(key));
   }
 };
 

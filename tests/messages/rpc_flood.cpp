@@ -13,7 +13,7 @@ using namespace messages;
 
 namespace {
 
-std::size_t kept() { return far::detail::post_office::of(far::detail::here()).kept(); }
+std::size_t kept() { return far::detail::messenger::of(far::detail::here()).kept(); }
 
 struct account {
   std::map<far::rank_t, long> next;  ///< by sender

@@ -5,7 +5,7 @@
 //   attention served      the worst took a small part of the computation (progress_thread,
 //                         progress_rank, spawned, and wherever memory is shared)
 //   attention neglected   one took as long as what was left of the computation (two_sided)
-//   attention idle        something else, for the figures in docs/strategies.md: all ranks sleep
+//   attention idle        something else, for the figures in docs/mpi_progress.md: all ranks sleep
 //   for
 //                         ten seconds; prints what their processes, and who serves them, took of
 //                         the CPU meanwhile

@@ -4,7 +4,7 @@
 #   contigs_test.sh FARSIDE SCRATCH
 # On smp; and on each other back end for which the programs lie beside FARSIDE.
 set -u
-. "$(dirname "$0")/genome.sh"
+. "$(dirname "$0")/programs.sh"
 
 # unitigs FILE K: one a line, sorted; of both strands the lesser; circles (their ends overlap by
 # k - 1 bases) without where they begin.

@@ -3,7 +3,7 @@
 #   demo_test.sh FARSIDE SCRATCH
 # On smp; and on each other back end for which it lies beside FARSIDE.
 set -u
-. "$(dirname "$0")/genome.sh"
+. "$(dirname "$0")/programs.sh"
 
 run "$farside" demo
 check "demo" 0 "^A genome of 500000 bases with 60 repeats; 133333 reads .* 4 ranks\.$" "times$" \

@@ -4,7 +4,7 @@
 #   kmers_test.sh FARSIDE SCRATCH
 # On smp; and on each other back end for which the programs lie beside FARSIDE.
 set -u
-. "$(dirname "$0")/genome.sh"
+. "$(dirname "$0")/programs.sh"
 
 # --- a genome with repeats, reads with errors ------------------------------------------------------
 for n in 1 3; do

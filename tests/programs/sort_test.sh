@@ -3,18 +3,8 @@
 #   sort_test.sh FARSIDE SCRATCH
 # On smp; and on each other back end for which the program lies beside FARSIDE.
 set -u
-farside=$(realpath "$1")
-. "$(dirname "$0")/../launcher/checks.sh"
-. "$(dirname "$0")/killing.sh"
-limit=60
-folder=$2/sort.$$
-mkdir -p "$folder"
-trap 'rm -rf "$work" "$folder"' EXIT
-cd "$folder" || exit 1
+. "$(dirname "$0")/programs.sh"
 
-same() { # NAME FILE FILE
-  if cmp -s "$2" "$3"; then pass "$1"; else fail "$1: $2 differs from $3"; fi
-}
 one_line() { # NAME: the last run said one thing only, and left nothing behind
   local n
   n=$(wc -l <"$work/err")

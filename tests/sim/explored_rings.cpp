@@ -16,8 +16,8 @@
 namespace {
 
 using word = std::uint64_t;
-using far::detail::ring;
-using far::detail::ring_pops;
+using far::detail::pop_overlap;
+using far::detail::ring_tickets;
 using far::detail::ring_word;
 
 void expect(bool good, const char* what) {
@@ -27,14 +27,14 @@ void expect(bool good, const char* what) {
 /// The parts of a queue, one step at a time.
 template <std::size_t Bytes = 8>
 struct parts {
-  using slots = far::detail::verified_slots<Bytes, far::detail::ring_verification::seal>;
+  using slots = far::detail::sealed_slots<Bytes, far::detail::slot_check::seal>;
   struct element {
     word words[Bytes / 8] = {};
     bool operator==(const element&) const = default;
   };
 
   explicit parts(std::uint64_t capacity) : all(far::detail::here()) {
-    far::detail::ring_shape shape(capacity, slots::stride, true);
+    far::detail::ring_layout shape(capacity, slots::stride, true);
     far::ptr<far::detail::ring_line> at = nullptr;
     if (far::rank() == 0) {
       at = far::alloc<far::detail::ring_line>(shape.lines());
@@ -43,25 +43,26 @@ struct parts {
     }
     at = far::broadcast(at, 0);
     far::barrier();
-    line.place(far::detail::here(), shape, at);
+    tickets.place(far::detail::here(), shape, at);
   }
 
   bool write_if_free(word ticket, const element& value) {
-    if (!all.look_for_room(line, ticket, 1)) return false;
-    all.write(line, ticket, reinterpret_cast<const std::byte*>(&value), 1, true);
+    if (!all.look_for_room(tickets, ticket, 1)) return false;
+    all.write(tickets, ticket, reinterpret_cast<const std::byte*>(&value), 1, true);
     return true;
   }
   std::optional<element> read_if_there(word ticket) {
     element value;
-    if (all.read(line, ticket, 1, reinterpret_cast<std::byte*>(&value)) == 0) return std::nullopt;
+    if (all.read(tickets, ticket, 1, reinterpret_cast<std::byte*>(&value)) == 0)
+      return std::nullopt;
     return value;
   }
   void free(word ticket) {
-    all.free(line, ticket, 1, ring_pops::any_mix);
-    all.settle(line);
+    all.free(tickets, ticket, 1, pop_overlap::any_mix);
+    all.settle(tickets);
   }
 
-  ring line;
+  ring_tickets tickets;
   slots all;
 };
 
@@ -73,10 +74,10 @@ void push_and_pop() {
   {
     far::explored part;
     if (far::rank() == 0) {
-      word ticket = q.line.claim_push(1);
+      word ticket = q.tickets.claim_push(1);
       q.write_if_free(ticket, {{1, 2}});
     } else {
-      word ticket = q.line.claim_pop(1);
+      word ticket = q.tickets.claim_pop(1);
       seen = q.read_if_there(ticket);
     }
   }
@@ -91,14 +92,14 @@ void push_and_pop() {
 void next_round() {
   parts<16> q(1);
   using element = parts<16>::element;
-  if (far::rank() == 0) q.write_if_free(q.line.claim_push(1), {{7, 1}});
+  if (far::rank() == 0) q.write_if_free(q.tickets.claim_push(1), {{7, 1}});
   far::barrier();
   bool pushed = false;
   std::optional<element> old, next;
   {
     far::explored part;
     if (far::rank() == 0) {
-      word ticket = q.line.claim_pop(1);
+      word ticket = q.tickets.claim_pop(1);
       old = q.read_if_there(ticket);
       q.free(ticket);
       next = q.read_if_there(1);
@@ -122,7 +123,7 @@ void two_pushes() {
   bool pushed = false;
   {
     far::explored part;
-    mine = q.line.claim_push(1);
+    mine = q.tickets.claim_push(1);
     pushed = q.write_if_free(mine, {{far::rank() + 1}});
   }
   far::barrier();
@@ -137,7 +138,7 @@ void one_place() {
   std::optional<word> ticket;
   {
     far::explored part;
-    ticket = q.line.try_claim_push(1);
+    ticket = q.tickets.try_claim_push(1);
   }
   expect(far::all_reduce(int{ticket.has_value()}) == 1, "one place was given to two, or to none");
 }
@@ -145,12 +146,12 @@ void one_place() {
 /// try_pop of both ranks, one element: exactly one has it.
 void one_element() {
   parts<8> q(2);
-  if (far::rank() == 0) q.write_if_free(q.line.claim_push(1), {{5}});
+  if (far::rank() == 0) q.write_if_free(q.tickets.claim_push(1), {{5}});
   far::barrier();
   std::uint64_t got = 0;
   {
     far::explored part;
-    got = q.line.try_claim_pop(2).count;
+    got = q.tickets.try_claim_pop(2).count;
   }
   expect(far::all_reduce(got) == 1, "one element was given to two, or to none");
 }
@@ -158,17 +159,17 @@ void one_element() {
 /// A push to a full queue while it is popped: room is given at most once, and not before.
 void full_while_popped() {
   parts<8> q(1);
-  if (far::rank() == 0) q.write_if_free(q.line.claim_push(1), {{5}});
+  if (far::rank() == 0) q.write_if_free(q.tickets.claim_push(1), {{5}});
   far::barrier();
   bool room = false;
   word head = 0;
   {
     far::explored part;
     if (far::rank() == 0) {
-      q.line.claim_pop(1);
+      q.tickets.claim_pop(1);
     } else {
-      room = q.line.try_claim_push(1).has_value();
-      head = far::atomic_load(q.line.word(ring_word::head));
+      room = q.tickets.try_claim_push(1).has_value();
+      head = far::atomic_load(q.tickets.word(ring_word::head));
     }
   }
   expect(!room || head == 1, "room was given in a full queue");
@@ -180,11 +181,12 @@ void phased_overrun() {
   std::uint64_t granted = 0;
   {
     far::explored part;
-    granted = q.line.phased_push(1).count;
+    granted = q.tickets.phased_push(1).count;
   }
   far::barrier();
   expect(far::all_reduce(granted) == 1, "one place was given to two, or to none");
-  expect(far::atomic_load(q.line.word(ring_word::tail)) == 1, "a ticket beyond the end was kept");
+  expect(far::atomic_load(q.tickets.word(ring_word::tail)) == 1,
+         "a ticket beyond the end was kept");
 }
 
 const std::map<std::string, void (*)()> cases = {

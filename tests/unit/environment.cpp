@@ -3,6 +3,7 @@
 
 #include "check.hpp"
 
+using namespace far;
 using namespace far::detail;
 
 namespace {

@@ -4,15 +4,16 @@
 //
 //   far::exchange<long> mail;
 //   for (long x : values) mail.send(owner_of(x), x);
-//   mail.finish([&](std::span<const long> some) { mine.insert(mine.end(), some.begin(),
-//   some.end()); });
+//   mail.finish([&](std::span<const long> some) {
+//     mine.insert(mine.end(), some.begin(), some.end());
+//   });
 //
-// Each pair of members has a ring of its own at the receiver (algorithms/detail/exchange_rings.hpp). Why not
-// one ring for all senders: gathering by target takes a buffer a target anyway, so rings a pair
-// multiply memory by a constant, and in exchange no two senders ever contend, no ticket has to be
-// waited for, values of one sender keep their order, and on shared memory they are written in
-// place. So that memory stays bounded, messages shrink where there are many members (see the
-// constructor).
+// Each pair of members has a ring of its own at the receiver
+// (algorithms/detail/exchange_rings.hpp). One ring for all senders would save only a constant
+// factor of memory, as gathering by target takes a buffer for each target anyway. With a ring for
+// each pair no two senders contend, no ticket has to be waited for, values of one sender keep their
+// order, and on shared memory they are written in place. Messages shrink where there are many
+// members, so that memory stays bounded (see the constructor).
 //
 // Memory of a rank: its inbox, plus a message for each member, plus what has arrived while it
 // waited in a `send` that was given no handler, plus what handlers send faster than their receivers
@@ -43,7 +44,7 @@ class exchange {
   static constexpr bool fixed = fixed_length<T>;
 
  public:
-  /// What is handed to handlers; valid until they return.
+  /// The type of what handlers get. It is valid until they return.
   using values = std::span<const T>;
 
   /// 64 KiB: on shared memory large enough that announcing costs nothing, and small enough that the
@@ -66,8 +67,8 @@ class exchange {
   /// receiver is full, and keeps aside meanwhile what arrives here. In a handler it never waits.
   void send(rank_t to, const T& value) { append(to, value, nullptr); }
 
-  /// The same; if it has to wait, what arrives is handled at once instead of kept. For bounded
-  /// memory.
+  /// With a handler: if it has to wait, what arrives is handled at once instead of kept. For
+  /// bounded memory.
   template <class Handler>
     requires std::invocable<Handler&, values>
   void send(rank_t to, const T& value, Handler&& meanwhile) {
@@ -110,7 +111,7 @@ class exchange {
     with_handler(handler, [&](const auto& h) { state_->finish(h); });
   }
 
-  /// Of this rank. No communication.
+  /// What this rank has seen of it. Local; no communication.
   exchange_statistics statistics() const { return state_->seen(); }
 
   /// How many members take part; its name in errors. Local; no communication.

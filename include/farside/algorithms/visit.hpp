@@ -1,8 +1,8 @@
 // far::visits: many small messages, gathered by target and sent as few large ones.
 //
-//   far::visits visits;                                        // or visits({.route =
-//   far::route::node}) for (auto& word : words) visits.visit(owner(word), count, word);
-//   far::quiesce();                                            // all of them have been handled
+//   far::visits visits;                              // or visits({.route = far::route::node})
+//   for (auto& word : words) visits.visit(owner(word), count, word);
+//   far::quiesce();                                  // all of them have been handled
 //
 // What is visited is a function on a rank, as with far::rpc_ff: it may visit and send in turn.
 // Typed values that go to one handler are cheaper by far::exchange.
@@ -86,11 +86,12 @@ struct node_map {
 class visits : detail::gathering {
  public:
   /// Not collective, unless it is routed by node and finds the nodes itself (1 all_gather).
+  template <class Late = void>  // programs that make none compile no messages
   explicit visits(visit_options with = {}) : with_(with), batches_(nprocs()) {
-    static_cast<void>(&detail::sends_messages<>::announced);
+    static_cast<void>(&detail::sends_messages<Late>::announced);
     if (with.route == route::node) nodes_ = std::make_unique<detail::node_map>(with.node_ranks);
-    office_ = &detail::post_office::of(detail::here());
-    office_->enlist(this);
+    messages_ = &detail::messenger::of(detail::here());
+    messages_->enlist(this);
   }
   visits(const visits&) = delete;
   /// One-sided. Ships what is left, unless the runtime has ended or an exception is on its way.
@@ -99,7 +100,7 @@ class visits : detail::gathering {
         detail::current != nullptr ? detail::current : detail::process_context.load();
     if (now == nullptr || now->ended) return;
     if (std::uncaught_exceptions() == unwinding_) ship();
-    office_->forget(this);
+    messages_->forget(this);
   }
 
   /// Calls f(args...) on rank `to` some time later, at the latest by quiesce() if ship() was not
@@ -114,22 +115,22 @@ class visits : detail::gathering {
       detail::raise("a visit to rank ", to, ": there are only ", batches_.size(), " ranks, 0 to ",
                     batches_.size() - 1, ".");
     writer out;
-    detail::write_function<Function>(*office_, out, f);
+    detail::write_function<Function>(*messages_, out, f);
     detail::require_members("a visit", to, args...);
     (detail::write_argument<std::decay_t<Args>>(out, args), ...);
     auto bytes = out.take();
-    auto code = office_->name_of(&detail::run_only<Function, std::decay_t<Args>...>);
+    auto code = messages_->name_of(&detail::run_only<Function, std::decay_t<Args>...>);
     rank_t hop = nodes_ ? nodes_->next_hop(c.link.rank(), to) : to;
-    office_->prepare(hop);
-    office_->count_sent();
+    messages_->prepare(hop);
+    messages_->count_sent();
     std::vector<std::byte> full;
     {
-      std::lock_guard lock(office_->lock());
+      std::lock_guard lock(messages_->lock());
       batches_[hop].add(code, to, c.link.rank(), bytes);
       if (batches_[hop].size() < with_.batch_bytes) return;
       full = batches_[hop].take();
     }
-    office_->send_batch(hop, std::move(full));
+    messages_->send_batch(hop, std::move(full));
   }
 
   /// Sends what has been gathered. One-sided; waits for room as rpc_ff does.
@@ -137,11 +138,11 @@ class visits : detail::gathering {
     for (rank_t hop = 0; hop < batches_.size(); ++hop) {
       std::vector<std::byte> some;
       {
-        std::lock_guard lock(office_->lock());
+        std::lock_guard lock(messages_->lock());
         if (batches_[hop].empty()) continue;
         some = batches_[hop].take();
       }
-      office_->send_batch(hop, std::move(some));
+      messages_->send_batch(hop, std::move(some));
     }
   }
 
@@ -149,7 +150,7 @@ class visits : detail::gathering {
   visit_options with_;
   std::vector<detail::batch> batches_;  ///< by next hop
   std::unique_ptr<detail::node_map> nodes_;
-  detail::post_office* office_ = nullptr;
+  detail::messenger* messages_ = nullptr;
   int unwinding_ = std::uncaught_exceptions();
 };
 

@@ -1,7 +1,7 @@
 // The back end of this translation unit, under one name.
 #pragma once
 
-#include <farside/backend/concept.hpp>
+#include <farside/backend/optional.hpp>
 
 #if defined(FARSIDE_USE_MPI)
 #include <farside/backend/mpi/backend.hpp>

@@ -1,5 +1,6 @@
-// The contract between the core and a transport. docs/backends.md explains it in prose; this is
-// what the compiler checks.
+// The contract between the core and a transport: what every back end has. What it may offer beyond
+// that is in optional.hpp. docs/backends.md explains both in prose; this is what the compiler
+// checks.
 //
 // A back end owns one segment of memory per rank, all of the same size, zero when it starts. An
 // address is (rank, offset). Offsets and sizes of atomics are naturally aligned. Nothing uses the
@@ -22,7 +23,7 @@ enum class thread_level {
   multiple  ///< any thread, at any time
 };
 
-/// Who serves the messages that are sent to a rank (core/rpc.hpp).
+/// What serves the messages that are sent to a rank (core/rpc.hpp).
 enum class attention {
   poll,    ///< the rank itself, in calls of the library that wait, and in far::progress()
   thread,  ///< also a thread of the rank, so that a rank that computes answers too
@@ -33,7 +34,7 @@ namespace detail {
 
 /// A far pointer that is null, or nearly, points into these first bytes of a segment. Where
 /// segments are mapped they are inaccessible; elsewhere operations compare (check_access in
-/// core/context.hpp). A page of any kernel.
+/// core/access.hpp). A page of any kernel.
 inline constexpr std::size_t null_guard = 65536;
 
 /// What the runtime asks of the back end it makes.
@@ -41,7 +42,7 @@ struct start_options {
   int* argc = nullptr;
   char*** argv = nullptr;
   thread_level threads = thread_level::single;
-  std::optional<far::attention> attention{};  ///< who serves messages, if the program says it
+  std::optional<far::attention> attention{};  ///< what serves messages, if the program says it
   std::size_t segment = 0;     ///< bytes a rank; 0: FARSIDE_SEGMENT, or the back end's default
   rank_t thread_rank = 0;      ///< smp: which of the ranks of this process this is
   void* shared_job = nullptr;  ///< smp: what the threads of one process share
@@ -65,7 +66,7 @@ concept backend =
       { cb.async_progress() } -> std::same_as<bool>;  ///< the target need not call in
       { cb.racy_get() } -> std::same_as<bool>;  ///< a torn get is old or new in each aligned word
 
-      // Who and where.
+      // Ranks and segments.
       { cb.rank() } -> std::same_as<rank_t>;
       { cb.nprocs() } -> std::same_as<rank_t>;
       { cb.segment_size() } -> std::same_as<std::size_t>;
@@ -104,58 +105,6 @@ concept backend =
       b.finish();    ///< collective end; the destructor alone must not communicate
       b.abort(why);  ///< ends the whole job, as well as the transport can
     };
-
-/// Optional: a back end that watches how memory is used (sim). The heaps tell it what they give out
-/// and take back, so that it can refuse accesses to anything else.
-template <class B>
-concept watches_memory = requires(B b, rank_t rank, std::size_t offset, std::size_t bytes) {
-  /// The heaps are in [begin, end) of every segment; nothing is allocated there yet.
-  b.note_heap(offset, offset);
-  /// These bytes are given to the caller, from now on.
-  b.note_allocated(rank, offset, bytes);
-  /// The block that begins there is the heap's again, from now on. This rank's puts to it are
-  /// complete. Empty, or why there is no such block: "rank 1 freed it at step 512 (...)".
-  { b.note_freed(rank, offset) } -> std::same_as<std::string>;
-  /// From true to false, what this rank does is done by the heaps, to words of theirs that lie in
-  /// blocks. Nothing that is begun then stays in flight.
-  b.heap_access(true);
-};
-
-template <class Link>
-void note_heap([[maybe_unused]] Link& link, [[maybe_unused]] std::size_t begin,
-               [[maybe_unused]] std::size_t end) {
-  if constexpr (watches_memory<Link>) link.note_heap(begin, end);
-}
-template <class Link>
-void note_allocated([[maybe_unused]] Link& link, [[maybe_unused]] rank_t rank,
-                    [[maybe_unused]] std::size_t offset, [[maybe_unused]] std::size_t bytes) {
-  if constexpr (watches_memory<Link>) link.note_allocated(rank, offset, bytes);
-}
-template <class Link>
-std::string note_freed([[maybe_unused]] Link& link, [[maybe_unused]] rank_t rank,
-                       [[maybe_unused]] std::size_t offset) {
-  if constexpr (watches_memory<Link>)
-    return link.note_freed(rank, offset);
-  else
-    return {};
-}
-
-/// As long as it lives, this rank's operations are those of the heaps on words of their own inside
-/// of blocks (links of free lists, marks), also of free ones. Nothing where nobody watches.
-template <class Link>
-class heap_access {
- public:
-  explicit heap_access(Link& link) : link_(link) {
-    if constexpr (watches_memory<Link>) link_.heap_access(true);
-  }
-  ~heap_access() {
-    if constexpr (watches_memory<Link>) link_.heap_access(false);
-  }
-  heap_access(const heap_access&) = delete;
-
- private:
-  [[maybe_unused]] Link& link_;
-};
 
 }  // namespace detail
 }  // namespace far::inline FARSIDE_BACKEND

@@ -8,6 +8,7 @@
 // release, and in one order with all others of the kind.
 #pragma once
 
+#include <farside/base/cpu.hpp>
 #include <farside/base/mutants.hpp>
 #include <farside/base/types.hpp>
 
@@ -35,17 +36,6 @@ inline const bool cpu_has_atomics = (getauxval(AT_HWCAP) & (1UL << 8)) != 0;  //
 
 inline constexpr std::memory_order atomics_order =
     FARSIDE_MUTANT(atomics_relaxed) ? std::memory_order_relaxed : std::memory_order_seq_cst;
-
-/// Asks for the line of `at`, to change it. On x86-64 a compiler that does not know the CPU would
-/// ask to read it, and the line would come twice from a core that has changed it. CPUs without the
-/// instruction ignore it.
-[[gnu::always_inline]] inline void prefetch_to_write(const void* at) {
-#if defined(__x86_64__)
-  asm volatile("prefetchw (%0)" : : "r"(at));
-#else
-  __builtin_prefetch(at, 1);
-#endif
-}
 
 #if defined(FARSIDE_INLINE_ATOMICS)
 // One atomic of the CPU: what `word` was goes to `old`.
@@ -137,8 +127,9 @@ inline bool claims_inline() {
 #endif
 }
 
-/// The same from zero, relaxed if that is asked for, else sequentially consistent. `Sure`:
-/// claims_inline() is known, so that there is no call beside it, and registers keep what they have.
+/// Changes `word` from zero to `desired`, relaxed if asked for, else sequentially consistent.
+/// `Sure`: claims_inline() is known, so that there is no call beside it, and registers keep what
+/// they have.
 template <bool Sure = false>
 [[gnu::always_inline]] inline bool inline_claim(std::uint64_t& word, std::uint64_t desired,
                                                 std::memory_order order) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <farside/base/error.hpp>
+#include <farside/base/sizes.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,26 +20,6 @@ inline std::optional<std::string> setting(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return std::nullopt;
   return std::string(value);
-}
-
-/// Parses "4096", "64K", "1.5G": bytes with an optional binary suffix.
-inline std::optional<std::size_t> parse_size(std::string_view text) {
-  std::string number(text);
-  double scale = 1;
-  if (!number.empty() && (number.back() == 'B' || number.back() == 'b')) number.pop_back();
-  if (!number.empty()) {
-    constexpr std::string_view suffixes = "KMGT";
-    char last = static_cast<char>(number.back() & ~0x20);
-    if (auto at = suffixes.find(last); at != std::string_view::npos) {
-      for (std::size_t i = 0; i <= at; ++i) scale *= 1024;
-      number.pop_back();
-    }
-  }
-  if (number.empty() || number.find_first_not_of("0123456789.") != std::string::npos) return {};
-  char* end = nullptr;
-  double value = std::strtod(number.c_str(), &end);
-  if (*end != '\0' || value * scale >= 9e18) return {};
-  return static_cast<std::size_t>(value * scale);
 }
 
 inline std::optional<std::size_t> size_setting(const char* name) {
@@ -70,16 +51,6 @@ inline bool switch_setting(const char* name, bool otherwise) {
         "=1 or ", name, "=0.");
 }
 
-/// 12345678 -> "11.8 MiB".
-inline std::string human_size(double bytes) {
-  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  int unit = 0;
-  while (bytes >= 1024 && unit < 4) bytes /= 1024, ++unit;
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
-  return buffer;
-}
-
 /// Value of a line "Key:   123 kB" of /proc/meminfo, in bytes; 0 if it is not there.
 inline std::size_t meminfo(std::string_view key) {
   std::ifstream in("/proc/meminfo");
@@ -105,7 +76,7 @@ inline std::size_t memory_limit() {
   return std::min(limit, number_in_file("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
 }
 
-/// The same for what is free at this moment.
+/// Memory that is free at this moment.
 inline std::size_t memory_available() {
   std::size_t used = number_in_file("/sys/fs/cgroup/memory.current");
   std::size_t most = number_in_file("/sys/fs/cgroup/memory.max");

@@ -32,6 +32,11 @@ struct rank_failure : error {
   using error::error;
 };
 
+/// The handler of an rpc threw on another rank. The text says which rank, and what.
+struct rpc_error : error {
+  using error::error;
+};
+
 /// Thrown by a program, out of the body of far::run: it cannot do what its user asks for, as a file
 /// is missing or an option makes no sense. One rank or all of them may throw it. The job ends with
 /// status 1, and the message, to which nothing is added, is the one line that is printed.
@@ -63,10 +68,16 @@ inline std::string join(std::initializer_list<message_part> parts) {
   return result;
 }
 
+}  // namespace detail
+
+/// Its arguments, one after another, as a string: text, numbers, and what has a function to_text.
+/// Local; no communication.
 template <class... Parts>
 std::string text(const Parts&... parts) {
-  return join({message_part(parts)...});
+  return detail::join({detail::message_part(parts)...});
 }
+
+namespace detail {
 
 template <class Error>
 [[noreturn, gnu::cold, gnu::noinline]] void raise_joined(

@@ -23,7 +23,7 @@ namespace far::job_board {
 inline constexpr const char* separate_variable = "FARSIDE_SEPARATE_JOBS";
 
 struct foreign_start {
-  std::string launcher;         ///< who it was, as far as the environment tells
+  std::string launcher;         ///< its name, as far as the environment tells
   std::string evidence;         ///< the variable that says so, with its value
   std::uint64_t processes = 0;  ///< how many it has started together
   bool at_least = false;        ///< there may be more

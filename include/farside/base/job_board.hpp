@@ -129,8 +129,8 @@ struct alignas(64) slot {
   std::atomic<std::uint32_t> reaped;         ///< 1 once wait_status is valid
   std::atomic<std::uint32_t> wait_status;    ///< as waitpid() gave it
   std::atomic<std::uint32_t> message_ready;  ///< 1 once `message` is complete
-  std::atomic<std::uint32_t> bereaved;       ///< 1: ends only because another rank has died
-  char message[1000];                        ///< why the rank failed, in its own words
+  std::atomic<std::uint32_t> secondary_failure;  ///< 1: ends only because another rank has died
+  char message[1000];                            ///< why the rank failed, in its own words
 
   // What a hang is decided by (base/verdict.hpp).
   std::atomic<leaving> left;           ///< it has left far::run, and enters no collective any more

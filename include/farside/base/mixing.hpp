@@ -1,5 +1,5 @@
-// Mixing bits: from keys, or from numbers that count up, to words whose bits are all as good as random. Also
-// the stream of pseudo-random numbers that tests, generators and back-offs use.
+// Mixing bits: from keys, or from numbers that count up, to words whose bits are all as good as
+// random. <farside/base/random.hpp> makes a stream of pseudo-random numbers of it.
 #pragma once
 
 #include <farside/base/backend_choice.hpp>
@@ -8,20 +8,36 @@
 #include <cstdint>
 #include <cstring>
 
-namespace far::inline FARSIDE_BACKEND::detail {
+namespace far::inline FARSIDE_BACKEND {
+namespace detail {
 
-/// What mix() adds and multiplies by; key locations of hash maps are computed four at a time by the same steps.
+/// What mix() adds and multiplies by. Key locations of hash maps are computed four at a time by the
+/// same steps.
 inline constexpr std::uint64_t mix_offset = 0x9e37'79b9'7f4a'7c15,
                                mix_first = 0xbf58'476d'1ce4'e5b9,
                                mix_second = 0x94d0'49bb'1331'11eb;
 
-/// A bijection of 64 bits in which each bit of the result depends on each bit of `x`.
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x += mix_offset;
+/// A bijection of 64 bits in which each bit of the result depends on each bit of `x`. Of 0 it makes 0.
+constexpr std::uint64_t scramble(std::uint64_t x) {
   x = (x ^ x >> 30) * mix_first;
   x = (x ^ x >> 27) * mix_second;
   return x ^ x >> 31;
 }
+
+}  // namespace detail
+
+/// A bijection of 64 bits in which each bit of the result depends on each bit of `x`. Local; no
+/// communication.
+constexpr std::uint64_t mix(std::uint64_t x) { return detail::scramble(x + detail::mix_offset); }
+
+/// Maps a hash to 0 .. n - 1 by its high bits, evenly. Its low bits stay good for other uses.
+/// Local; no communication.
+constexpr std::uint64_t reduce_hash(std::uint64_t hash, std::uint64_t n) {
+  __extension__ using wide = unsigned __int128;
+  return static_cast<std::uint64_t>(static_cast<wide>(hash) * n >> 64);
+}
+
+namespace detail {
 
 /// Both halves of a 128-bit product, one over the other.
 constexpr std::uint64_t folded_product(std::uint64_t a, std::uint64_t b) {
@@ -33,12 +49,6 @@ constexpr std::uint64_t folded_product(std::uint64_t a, std::uint64_t b) {
 /// The hash of a sequence from that of its beginning and of its next element.
 constexpr std::uint64_t hash_append(std::uint64_t before, std::uint64_t next) {
   return mix(before * 0xa076'1d64'78bd'642f + next);
-}
-
-/// Maps a hash to 0 .. n - 1 by its high bits, evenly. Its low bits stay good for other uses.
-constexpr std::uint64_t reduce_hash(std::uint64_t hash, std::uint64_t n) {
-  __extension__ using wide = unsigned __int128;
-  return static_cast<std::uint64_t>(static_cast<wide>(hash) * n >> 64);
 }
 
 template <class Word>
@@ -72,4 +82,5 @@ inline std::uint64_t hash_bytes(const void* data, std::size_t n) {
   return mix(folded_product(first ^ b, last ^ h));
 }
 
-}  // namespace far::inline FARSIDE_BACKEND::detail
+}  // namespace detail
+}  // namespace far::inline FARSIDE_BACKEND

@@ -86,7 +86,7 @@ inline std::string describe_wait(const slot& rank) {
   return text;
 }
 
-/// The same, with the rank that has to act, if there is a single one.
+/// A sentence about a wait, with the rank that has to act, if there is a single one.
 inline std::string describe_wait_fully(const slot& rank) {
   auto [what, on] = rank.waits.load();
   bool of_many = what == waiting::barrier || what == waiting::collective ||
@@ -97,8 +97,8 @@ inline std::string describe_wait_fully(const slot& rank) {
 inline constexpr const char* same_collectives =
     "All ranks of a team must call the same collectives in the same order.";
 
-/// The first collective that has different names on two ranks, and who calls what; empty: none that
-/// is still remembered.
+/// The first collective that has different names on two ranks, and which call what; empty: none
+/// that is still remembered.
 inline std::string different_calls(const slots& ranks) {
   std::uint64_t first = 0;
   for (const slot* rank : ranks)

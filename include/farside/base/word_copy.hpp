@@ -1,5 +1,5 @@
-// Copies between private memory and memory that others read and write meanwhile: each aligned word is moved by one
-// access, and stored once.
+// Copies between private memory and memory that others read and write meanwhile: each aligned word
+// is moved by one access, and stored once.
 #pragma once
 
 #include <farside/base/cpu_atomics.hpp>
@@ -12,16 +12,7 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-/// A CPU's hint that this is a spin loop.
-inline void relax() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("isb" ::: "memory");  // `yield` is a no-op on most cores; isb waits a few cycles
-#endif
-}
-
-/// How many bytes are moved word by word: see racy_copy().
+/// How many bytes are moved word by word: see copy_words().
 [[gnu::always_inline]] inline bool is_small(std::size_t bytes) {
   return bytes <= (__builtin_constant_p(bytes) ? 64 : 16);
 }
@@ -32,7 +23,7 @@ inline constexpr std::size_t stored_once = std::size_t{1} << 20;
 #ifdef FARSIDE_TSAN
 // The thread sanitizer knows atomics, not memcpy races that are meant, nor fences.
 template <bool FromShared>
-inline void racy_copy(void* to, const void* from, std::size_t, std::size_t bytes) {
+inline void copy_words(void* to, const void* from, std::size_t, std::size_t bytes) {
   auto* d = static_cast<unsigned char*>(to);
   auto* s = static_cast<unsigned char*>(const_cast<void*>(from));
   auto move = [&]<class Word>(Word word) {
@@ -55,7 +46,8 @@ inline void racy_copy(void* to, const void* from, std::size_t, std::size_t bytes
 }
 #else
 /// Whole words, each by one store. The C library stores some of a block twice, where it ends or is
-/// short, and who has seen the first store may have changed the word before the second comes.
+/// short, and a rank that has seen the first store may have changed the word before the second
+/// comes.
 [[gnu::noinline]] inline void store_words(char* to, const char* from, std::size_t bytes) {
   if (bytes > stored_once || FARSIDE_MUTANT(words_stored_twice)) {
     std::memcpy(to, from, bytes);
@@ -129,7 +121,7 @@ template <bool FromShared>
 /// its segment, which begins on a page: its alignment is known to the compiler where that of the
 /// address is not.
 template <bool FromShared>
-inline void racy_copy(void* to, const void* from, std::size_t offset, std::size_t bytes) {
+inline void copy_words(void* to, const void* from, std::size_t offset, std::size_t bytes) {
   if (bytes == 0) return;  // the pointers may be null
   if (!is_small(bytes) || ((offset | bytes) & 7) != 0) {
     auto privately = reinterpret_cast<std::uintptr_t>(FromShared ? to : from);

@@ -5,8 +5,8 @@
 //   long x = table[7];
 //   table.fetch_add(8, 1);
 //
-// containers/detail/array/element_access.hpp has the operations: get and put of one element and of ranges, async_
-// forms, atomics, fill, assign, to_vector.
+// containers/detail/array/element_access.hpp has the operations: get and put of one element and of
+// ranges, async_ forms, atomics, fill, assign, to_vector.
 #pragma once
 
 #include <farside/containers/detail/array/element_access.hpp>

@@ -1,6 +1,6 @@
-// far::bloom_filter<K>: a set that takes a few bits a key, never denies a key that is in it, and
-// claims one that is not with a small probability. Blocked: all bits of a key lie in one 64-bit
-// word, so that
+// far::bloom_filter<K>: a set that takes a few bits for each key. It never denies a key that is in
+// it. It claims a key that is not in it with a small probability. It is blocked: all bits of a key
+// lie in one 64-bit word, so that
 //
 //   insert   is one atomic, and tells exactly one of all that insert a new key that it is new
 //   find     is one read
@@ -13,8 +13,9 @@
 // all ranks on each word: of the inserts of one key the first one sees a bit missing and no later
 // one does. A word is 8 aligned bytes, so that a get sees it as it was before or after an atomic
 // (`racy_get`). The filter is linearizable as a set in which some keys are in before they were
-// inserted. (An observer must hear of an insert by the library: a rank's atomics are seen by
-// others' gets, at the latest, before what it does next other than get; see docs/memory_model.md.)
+// inserted. (That holds for observers that hear of an insert by the library. Gets of others see a
+// rank's atomics at the latest before what the rank does next, other than get; see
+// docs/memory_model.md.)
 #pragma once
 
 #include <farside/containers/detail/bloom/words.hpp>
@@ -86,9 +87,9 @@ class bloom_filter {
         [pattern = at.pattern](std::uint64_t word) { return holds(word, pattern); });
   }
 
-  /// Inserts all of them; which were new, in their order. n atomics in flight together, 1 wait for
-  /// each 1,024; on shared memory the words are fetched ahead instead. Of a key that is there
-  /// twice, one is told that it is new, either one.
+  /// Inserts all of them, and tells which were new, in their order. If a key is among them twice,
+  /// one of the two is told that it is new. One-sided. n atomics in flight together, 1 wait for
+  /// each 1,024; on shared memory the words are fetched ahead instead.
   std::vector<bool> insert(std::span<const K> keys, concurrency with = concurrency::everything) {
     state& s = *state_;
     if (!keys.empty()) check(s, container_operation::insert, "insert", keys[0], with);
@@ -153,7 +154,7 @@ class bloom_filter {
   static std::uint64_t pattern_of(std::uint64_t hash, unsigned k) {
     std::uint64_t pattern = 0, random = 0;
     for (unsigned set = 0, left = 0; set < k; random >>= 6, --left) {
-      if (left == 0) random = hash = detail::mix(hash), left = 10;
+      if (left == 0) random = hash = mix(hash), left = 10;
       std::uint64_t bit = std::uint64_t{1} << (random & 63);
       set += (pattern & bit) == 0;
       pattern |= bit;

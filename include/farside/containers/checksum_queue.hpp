@@ -3,7 +3,7 @@
 //
 // A push takes a ticket and writes element and checksum; a pop takes one, reads both and compares.
 // The checksum depends on the ticket, so that what the ring held a round ago is never taken for
-// new. Where memory is not coherent far::circular_queue does the same; where it is, that has a
+// new. Where memory is not coherent far::circular_queue does the same. On coherent memory it has a
 // plain stamp instead, and is faster.
 #pragma once
 
@@ -14,15 +14,13 @@ namespace far::inline FARSIDE_BACKEND {
 
 /// The operations, guarantees and costs are those of far::circular_queue.
 template <class T>
-class checksum_queue
-    : public detail::mixed_ring<
-          T, detail::verified_slots<sizeof(box<T>), detail::ring_verification::seal>> {
+class checksum_queue : public detail::concurrent_queue<
+                           T, detail::sealed_slots<sizeof(box<T>), detail::slot_check::seal>> {
  public:
   /// Collective over the team of `with` (the world, if there is none): an empty queue for
   /// `capacity` elements in the memory of member `host`.
   checksum_queue(rank_t host, std::uint64_t capacity, const container_options& with = {})
-      : detail::mixed_ring<T,
-                           detail::verified_slots<sizeof(box<T>), detail::ring_verification::seal>>(
+      : detail::concurrent_queue<T, detail::sealed_slots<sizeof(box<T>), detail::slot_check::seal>>(
             "checksum_queue", host, capacity, with) {
     detail::require_serializable<T>();
   }
@@ -30,8 +28,7 @@ class checksum_queue
  private:
   friend detail::handle_access;
   using base =
-      detail::mixed_ring<T,
-                         detail::verified_slots<sizeof(box<T>), detail::ring_verification::seal>>;
+      detail::concurrent_queue<T, detail::sealed_slots<sizeof(box<T>), detail::slot_check::seal>>;
   template <class State>
   explicit checksum_queue(detail::container_handle<State> of) : base(std::move(of)) {}
 };

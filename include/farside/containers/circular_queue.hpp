@@ -6,9 +6,9 @@
 //   if (auto y = work.try_pop()) ...              // does not wait
 //
 // Its slots verify themselves: a push takes a ticket and writes its slot, and that is all; nobody
-// waits for another's turn (docs/protocols/queues.md, containers/detail/ring/sealed_slots.hpp). The protocol of the
-// thesis, which moves a shared ready pointer by a compare-and-swap in turn, can be had for
-// comparison:
+// waits for another's turn (docs/protocols/queues.md, containers/detail/ring/sealed_slots.hpp). The
+// protocol of the thesis, which moves a shared ready pointer by a compare-and-swap in turn, can be
+// had for comparison:
 //
 //   far::circular_queue<int, far::queue_protocol::two_atomics> slow(0, 1024);
 #pragma once
@@ -29,8 +29,8 @@ enum class queue_protocol {
 namespace detail {
 template <std::size_t Bytes, queue_protocol Protocol>
 using circular_slots =
-    std::conditional_t<Protocol == queue_protocol::two_atomics, ready_slots<Bytes>,
-                       verified_slots<Bytes, ring_verification::stamp_or_seal>>;
+    std::conditional_t<Protocol == queue_protocol::two_atomics, ordered_slots<Bytes>,
+                       sealed_slots<Bytes, slot_check::stamp_or_seal>>;
 }  // namespace detail
 
 /// Beside the constructor it has the operations that all queues share: push, pop, try_push,
@@ -38,19 +38,19 @@ using circular_slots =
 /// statistics.
 template <class T, queue_protocol Protocol = queue_protocol::self_verifying>
 class circular_queue
-    : public detail::mixed_ring<T, detail::circular_slots<sizeof(box<T>), Protocol>> {
+    : public detail::concurrent_queue<T, detail::circular_slots<sizeof(box<T>), Protocol>> {
  public:
   /// Collective over the team of `with` (the world, if there is none): an empty queue for
   /// `capacity` elements in the memory of member `host`.
   circular_queue(rank_t host, std::uint64_t capacity, const container_options& with = {})
-      : detail::mixed_ring<T, detail::circular_slots<sizeof(box<T>), Protocol>>(
+      : detail::concurrent_queue<T, detail::circular_slots<sizeof(box<T>), Protocol>>(
             "circular_queue", host, capacity, with) {
     detail::require_serializable<T>();
   }
 
  private:
   friend detail::handle_access;
-  using base = detail::mixed_ring<T, detail::circular_slots<sizeof(box<T>), Protocol>>;
+  using base = detail::concurrent_queue<T, detail::circular_slots<sizeof(box<T>), Protocol>>;
   template <class State>
   explicit circular_queue(detail::container_handle<State> of) : base(std::move(of)) {}
 };

@@ -6,8 +6,8 @@
 //   std::vector<double> some(5000);
 //   grid.get(123'456, std::span(some));              // from however many ranks, 1 wait
 //
-// containers/detail/array/element_access.hpp has the operations: get and put of one element and of ranges, async_
-// forms, atomics, local elements, fill, assign, to_vector.
+// containers/detail/array/element_access.hpp has the operations: get and put of one element and of
+// ranges, async_ forms, atomics, local elements, fill, assign, to_vector.
 #pragma once
 
 #include <farside/containers/detail/array/element_access.hpp>

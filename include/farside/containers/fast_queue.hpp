@@ -9,12 +9,13 @@
 // The barrier does what other queues do element by element: it completes what was pushed before
 // anybody pops, and what was popped before anybody pushes. So there is nothing to verify, and slots
 // hold the elements alone. Between two barriers of its team there are either pushes or pops, by as
-// many ranks as like; a checked build reports who does both.
+// many ranks as like; a checked build reports a rank that does both.
 //
 // Invariant of a phase of pushes: head does not move, so the end, head + capacity, does not either.
-// Each ticket below the end is written by who has taken it; who takes one beyond it sets tail back
-// to the end by a fetch_min. The end is never undercut, so no ticket is given out twice
-// (containers/detail/ring/tickets.hpp). The same holds for pops, with head for tail and tail for the end.
+// Each ticket below the end is written by the rank that has taken it. A rank that takes a ticket
+// beyond the end sets tail back to the end by a fetch_min. Tail never falls below the end, so no
+// ticket is given out twice (containers/detail/ring/tickets.hpp). Pops do likewise, with head for
+// tail and tail for the end.
 //
 // Pushes and pops are one-sided: the host takes no part.
 #pragma once
@@ -24,7 +25,7 @@
 namespace far::inline FARSIDE_BACKEND {
 namespace detail {
 
-/// Slots without anything but the element.
+/// Slots that hold an element, and nothing beside it.
 template <std::size_t Bytes>
 struct phased_slots {
   static constexpr bool counted = false;
@@ -35,10 +36,10 @@ struct phased_slots {
   explicit phased_slots(context&) {}
   static void require(const context&, const char*) {}
 
-  static ptr<std::byte> at(const ring& in, std::uint64_t slot) {
+  static ptr<std::byte> at(const ring_tickets& in, std::uint64_t slot) {
     return ptr<std::byte>(in.host(), in.memory().offset() + in.shape().slots_at + slot * Bytes);
   }
-  [[gnu::always_inline]] void write(ring& in, std::uint64_t first, const std::byte* forms,
+  [[gnu::always_inline]] void write(ring_tickets& in, std::uint64_t first, const std::byte* forms,
                                     std::uint64_t n, bool) {
     if (n == 1) [[likely]]
       return put(at(in, in.push_slot(first)), forms, Bytes);
@@ -46,7 +47,7 @@ struct phased_slots {
       put(at(in, slot), forms + (ticket - first) * Bytes, count * Bytes);
     });
   }
-  std::uint64_t read(ring& in, std::uint64_t first, std::uint64_t n, std::byte* to) {
+  std::uint64_t read(ring_tickets& in, std::uint64_t first, std::uint64_t n, std::byte* to) {
     if (n == 1) {
       get(at(in, in.pop_slot(first)), to, Bytes);
       return 1;
@@ -56,20 +57,20 @@ struct phased_slots {
     });
     return n;
   }
-  /// In a phase nobody has to wait.
-  static bool ready_to_write(ring&, std::uint64_t, std::uint64_t) { return true; }
-  static bool ready_to_read(ring&, std::uint64_t, std::uint64_t) { return true; }
-  static void free(ring&, std::uint64_t, std::uint64_t, ring_pops) {}
-  void send_marks(ring&) {}
-  void settle(ring&) {}
+  /// Within a phase nobody has to wait.
+  static bool ready_to_write(ring_tickets&, std::uint64_t, std::uint64_t) { return true; }
+  static bool ready_to_read(ring_tickets&, std::uint64_t, std::uint64_t) { return true; }
+  static void free(ring_tickets&, std::uint64_t, std::uint64_t, pop_overlap) {}
+  void send_marks(ring_tickets&) {}
+  void settle(ring_tickets&) {}
   void forget() {}
 };
 
 }  // namespace detail
 
 template <class T>
-class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box<T>)>> {
-  using base = detail::hosted_ring<T, detail::phased_slots<sizeof(box<T>)>>;
+class fast_queue : public detail::queue_base<T, detail::phased_slots<sizeof(box<T>)>> {
+  using base = detail::queue_base<T, detail::phased_slots<sizeof(box<T>)>>;
   using typename base::form;
   using typename base::state;
 
@@ -94,13 +95,13 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
     this->require_bulk(s, "push", values.size());
     if (values.empty()) return;
     if (s.asks(container_operation::push)) {
-      auto pushed = ask_push(s, values, detail::ring_asks::phased);
+      auto pushed = ask_push(s, values, detail::remote_mode::phased);
       if (pushed == values.size()) return;
       if (pushed) this->raise_full(s, values.size(), *pushed);
     }
     detail::packed_forms<T> forms(values);
-    detail::ring_grant got = s.line.phased_push(values.size());
-    if (got.count != 0) s.slots.write(s.line, got.first, forms.data(), got.count, false);
+    detail::ticket_range got = s.tickets.phased_push(values.size());
+    if (got.count != 0) s.slots.write(s.tickets, got.first, forms.data(), got.count, false);
     if (got.count == values.size()) return;
     release(forms.data() + got.count * sizeof(form), values.size() - got.count);
     this->raise_full(s, values.size(), got.count);
@@ -117,11 +118,11 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
     this->require_bulk(s, "try_push", values.size());
     if (values.empty()) return true;
     if (s.asks(container_operation::push))
-      if (auto pushed = ask_push(s, values, detail::ring_asks::any_mix)) return *pushed != 0;
+      if (auto pushed = ask_push(s, values, detail::remote_mode::any_mix)) return *pushed != 0;
     detail::packed_forms<T> forms(values);
-    auto first = s.line.try_claim_push(values.size());
+    auto first = s.tickets.try_claim_push(values.size());
     if (first)
-      s.slots.write(s.line, *first, forms.data(), values.size(), false);
+      s.slots.write(s.tickets, *first, forms.data(), values.size(), false);
     else
       release(forms.data(), values.size());
     return first.has_value();
@@ -133,7 +134,7 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   future<void> async_push(const T& value) {
     state& s = open(container_operation::push, "async_push");
     if (s.asks(container_operation::push))
-      return ask_push_later(s, value, detail::ring_asks::phased,
+      return ask_push_later(s, value, detail::remote_mode::phased,
                             [&s, value](std::optional<std::uint64_t> pushed) {
                               if (!pushed) return async_push_alone(s, value);
                               if (*pushed == 0) base::raise_full(s, 1, 0);
@@ -152,30 +153,31 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
   /// `n` of them, next to each other, or those that there are. A + R, 2 R where they wrap, 2 waits.
   std::vector<T> pop(std::uint64_t n) {
     state& s = open(container_operation::pop, "pop");
-    n = std::min(n, s.line.shape().capacity);  // there are no more, and tickets must not wrap
+    n = std::min(n, s.tickets.shape().capacity);  // there are no more, and tickets must not wrap
     if (n == 0) return {};
     if (s.asks(container_operation::pop))
-      if (auto popped = ask_pop(s, detail::ring_asks::phased, false, n)) return *std::move(popped);
-    detail::ring_grant got = s.line.phased_pop(n);
+      if (auto popped = ask_pop(s, detail::remote_mode::phased, false, n))
+        return *std::move(popped);
+    detail::ticket_range got = s.tickets.phased_pop(n);
     return this->unpacked(got.count, true, [&](std::byte* forms) {
-      s.slots.read(s.line, got.first, got.count, forms);
+      s.slots.read(s.tickets, got.first, got.count, forms);
     });
   }
-  /// The same. As nobody may push, ranks together get all that there are.
+  /// As nobody may push meanwhile, ranks together get all elements that there are.
   std::vector<T> try_pop(std::uint64_t most) { return pop(most); }
 
   /// Nothing if it is empty.
   std::optional<T> try_pop() {
     state& s = open(container_operation::pop, "pop");
     if (s.asks(container_operation::pop))
-      if (auto popped = ask_pop(s, detail::ring_asks::phased, false, 1)) {
+      if (auto popped = ask_pop(s, detail::remote_mode::phased, false, 1)) {
         if (popped->empty()) return std::nullopt;
         return std::move(popped->front());
       }
-    detail::ring_grant got = s.line.phased_pop(1);
+    detail::ticket_range got = s.tickets.phased_pop(1);
     if (got.count == 0) return std::nullopt;
     alignas(8) std::byte packed[sizeof(form)];
-    s.slots.read(s.line, got.first, 1, packed);
+    s.slots.read(s.tickets, got.first, 1, packed);
     return this->unpack(packed, true);
   }
 
@@ -184,18 +186,18 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
     state& s = *this->state_;
     if (!s.is_host())
       detail::raise("local_pop of fast_queue '", s.label, "' on rank ", s.where->link.rank(),
-                    ", but it lies on rank ", s.line.host(), ": only its host can pop so.");
+                    ", but it lies on rank ", s.tickets.host(), ": only its host can pop so.");
     s.overlaps.check(container_operation::pop, "local_pop", concurrency::owner_only,
                      [] { return std::string(); });
     if (!s.local_head_known) {
-      s.local_head = s.line.look(detail::ring_word::head);
-      s.local_tail = s.line.look(detail::ring_word::tail);
+      s.local_head = s.tickets.look(detail::ring_word::head);
+      s.local_tail = s.tickets.look(detail::ring_word::tail);
       s.local_head_known = true;
     }
     if (s.local_head == s.local_tail) return std::nullopt;
     alignas(8) std::byte packed[sizeof(form)];
-    s.slots.read(s.line, s.local_head, 1, packed);
-    s.line.claim_local_pop(s.local_head++, 1);
+    s.slots.read(s.tickets, s.local_head, 1, packed);
+    s.tickets.claim_local_pop(s.local_head++, 1);
     return this->unpack(packed, true);
   }
 
@@ -205,29 +207,29 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
 
   state& open(container_operation kind, const char* name) {
     state& s = *this->state_;
-    s.overlaps.check(kind, name, kind, [] { return std::string(); });
+    s.overlaps.check(kind, name, static_cast<concurrency>(kind), [] { return std::string(); });
     return s;
   }
   [[gnu::always_inline]] bool push_one(state& s, const T& value) {
     if (s.asks(container_operation::push))
-      if (auto pushed = ask_push(s, std::span<const T>(&value, 1), detail::ring_asks::phased))
+      if (auto pushed = ask_push(s, std::span<const T>(&value, 1), detail::remote_mode::phased))
         return *pushed != 0;
     form packed = form::pack(value);
-    return finish_push(s, s.line.phased_push(1), packed);
+    return finish_push(s, s.tickets.phased_push(1), packed);
   }
   static future<void> async_push_alone(state& s, const T& value) {
     auto go_on = [&s, packed = form::pack(value),
                   under_way = s.tickets_under_way](std::uint64_t ticket) {
       under_way->fetch_sub(1, std::memory_order_release);
-      if (!finish_push(s, s.line.granted_push(ticket, 1), packed)) base::raise_full(s, 1, 0);
+      if (!finish_push(s, s.tickets.granted_push(ticket, 1), packed)) base::raise_full(s, 1, 0);
     };
     s.tickets_under_way->fetch_add(1, std::memory_order_relaxed);
-    return async_fetch_add(s.line.word(detail::ring_word::tail), 1).then(go_on);
+    return async_fetch_add(s.tickets.word(detail::ring_word::tail), 1).then(go_on);
   }
-  [[gnu::always_inline]] static bool finish_push(state& s, detail::ring_grant got,
+  [[gnu::always_inline]] static bool finish_push(state& s, detail::ticket_range got,
                                                  const form& packed) {
     if (got.count != 0)
-      s.slots.write(s.line, got.first, reinterpret_cast<const std::byte*>(&packed), 1, false);
+      s.slots.write(s.tickets, got.first, reinterpret_cast<const std::byte*>(&packed), 1, false);
     else
       release(reinterpret_cast<const std::byte*>(&packed), 1);
     return got.count != 0;

@@ -279,8 +279,8 @@ class hash_map {
   rank_t owner(const K& key) const {
     return state_->members.world_rank(state_->place_of(key).member);
   }
-  /// How operations of a kind (concurrency::find, insert, modify or erase) reach the owners of keys.
-  /// Local.
+  /// How operations of a kind (concurrency::find, insert, modify or erase) reach the owners of
+  /// keys. Local.
   far::engine engine_of(container_operation kind) const { return state_->choice.of(kind); }
   /// What this rank has sent to owners. Local.
   far::engine_use engine_use() const { return state_->choice.use(); }
@@ -304,7 +304,7 @@ class hash_map {
                             concurrency with) const {
     engine& e = *state_;
     if constexpr (FARSIDE_CHECKED) {
-      detail::silence::check();
+      detail::no_communication::check();
       // Whatever else is promised with it, `local` says that nobody else is there.
       e.overlaps.check(kind, name,
                        includes(with, concurrency::owner_only) ? concurrency::owner_only : with,

@@ -125,7 +125,7 @@ class plain_bloom_filter {
     // The word takes the high bits of the hash, the bit in it the low ones.
     auto next = [&] {
       where at{s.word_of(hash), std::uint64_t{1} << (hash & 63)};
-      hash = detail::mix(hash);
+      hash = mix(hash);
       return at;
     };
     bool all = true;

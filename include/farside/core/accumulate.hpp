@@ -16,7 +16,7 @@
 // on the order in which they were made, as always.
 //
 // Cost: 1 put, also for many elements, where the transport can add: shared memory (one CPU atomic
-// an element), MPI's own accumulate, whoever serves a segment of a job by messages, OpenSHMEM for
+// an element), MPI's own accumulate, servers of a job by messages, OpenSHMEM for
 // integers. Elsewhere (OpenSHMEM for floating point, MPI's strict mode) n compare-and-swaps and a
 // get, 64 in flight together, of which those are repeated that lost a race, and it is complete on
 // return.
@@ -26,7 +26,7 @@
 
 #include <farside/backend/shared/add_in_place.hpp>
 #include <farside/base/mutants.hpp>
-#include <farside/core/context.hpp>
+#include <farside/core/access.hpp>
 #include <farside/core/future.hpp>
 
 #include <algorithm>
@@ -80,24 +80,22 @@ constexpr void require_accumulable() {
 /// Whether the transport adds such components by itself.
 template <component C, class Link>
 bool adds_natively(const Link& link) {
-  if constexpr (requires { link.template accumulates<C>(); })
+  if constexpr (accumulates<Link, C>)
     return link.template accumulates<C>();
   else
-    return link.coherent();
+    return false;
 }
 
+/// `link`: the back end or a fast link. It adds natively.
 template <class Link, component C>
 void add_natively(Link& link, rank_t rank, std::size_t offset, const C* from, std::size_t n) {
-  if constexpr (requires { link.accumulate(rank, offset, from, n); })
-    link.accumulate(rank, offset, from, n);
-  else
-    add_in_place(link.address(rank, offset), from, n);
+  if constexpr (accumulates<Link, C>) link.accumulate(rank, offset, from, n);
 }
 
 template <class Link, component C>
 typename Link::request begin_to_add(Link& link, rank_t rank, std::size_t offset, const C* from,
                                     std::size_t n) {
-  if constexpr (requires { link.async_accumulate(rank, offset, from, n); }) {
+  if constexpr (starts_accumulates<Link, C>) {
     return link.async_accumulate(rank, offset, from, n);
   } else {
     add_natively(link, rank, offset, from, n);
@@ -105,7 +103,7 @@ typename Link::request begin_to_add(Link& link, rank_t rank, std::size_t offset,
   }
 }
 
-/// One batch of add_by_swaps. Those who lost a race know what they should have expected.
+/// One batch of add_by_swaps. An addition that lost a race learns what it should have expected.
 template <component C>
 void add_batch(context& c, rank_t rank, std::size_t offset, const C* from, std::size_t n) {
   constexpr std::size_t most = 64;

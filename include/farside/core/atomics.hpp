@@ -7,7 +7,7 @@
 // All are one-sided; async_ forms are complete when their future is ready.
 #pragma once
 
-#include <farside/core/context.hpp>
+#include <farside/core/access.hpp>
 #include <farside/core/future.hpp>
 
 #include <bit>
@@ -73,7 +73,7 @@ future<T> async_fetch_op(ptr<T> at, T value) {
 
 }  // namespace detail
 
-// One definition a name: the blocking form and its async_ twin.
+// Each use defines two functions: the blocking form and its async_ twin.
 #define FARSIDE_FETCH_OP(name, op, require)                                        \
   template <class T>                                                               \
   [[gnu::always_inline]] inline T name(ptr<T> at, std::type_identity_t<T> value) { \
@@ -148,7 +148,8 @@ inline future<T> async_compare_swap(ptr<T> at, std::type_identity_t<T> expected,
       }));
 }
 
-/// Reads a word that others change by atomics. What follows does not run ahead of it.
+/// Reads a word that others change by atomics. Operations that follow do not run ahead of it.
+/// One-sided. 1 atomic.
 template <class T>
 [[gnu::always_inline]] inline std::remove_const_t<T> atomic_load(ptr<T> at) {
   using value = std::remove_const_t<T>;
@@ -161,7 +162,7 @@ template <class T>
       });
 }
 
-/// Writes a word that others read or change by atomics.
+/// Writes a word that others read or change by atomics. One-sided. 1 atomic.
 template <class T>
 inline void atomic_store(ptr<T> at, std::type_identity_t<T> value) {
   swap(at, value);

@@ -2,10 +2,10 @@
 //
 //   fixed length     the object itself, in place; for trivially copyable T a box has T's bytes
 //   variable length  {far pointer, size} of the serialized bytes, which lie in some rank's segment
-//                    and are freed by whoever removes the box (release)
+//                    and are freed by the rank that removes the box (release)
 //
-// A box is trivially copyable, and owns nothing by itself: whoever puts it somewhere must see to
-// it that it is released once.
+// A box is trivially copyable, and owns nothing by itself: the rank that puts it somewhere must see
+// to it that it is released once.
 //
 // Packing is local, all else one-sided.
 #pragma once
@@ -20,7 +20,7 @@ class box {
  public:
   static constexpr bool in_place = fixed_length<T>;
 
-  box() = default;  ///< of nothing yet: only assignment makes sense
+  box() = default;  ///< An empty box. Assign a packed one to it before use.
 
   /// Puts the object in a box; variable-length bytes go to this rank's own segment, visible to
   /// others after flush or barrier. No communication.
@@ -36,7 +36,7 @@ class box {
     }
   }
 
-  /// The same with the bytes on another rank: 4 atomics and 1 put, if they are variable-length.
+  /// Packs it with the bytes on another rank: 4 atomics and 1 put, if they are variable-length.
   static box pack_on(rank_t rank, const T& value) {
     detail::require_serializable<T>();
     if constexpr (in_place) {

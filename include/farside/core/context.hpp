@@ -12,6 +12,7 @@
 #include <farside/core/detail/leaks.hpp>
 #include <farside/core/detail/object_registry.hpp>
 #include <farside/core/detail/rank_values.hpp>
+#include <farside/core/detail/segment_layout.hpp>
 #include <farside/core/detail/team_block.hpp>
 #include <farside/core/ptr.hpp>
 #include <farside/core/statistics.hpp>
@@ -34,6 +35,8 @@ namespace far::inline FARSIDE_BACKEND::detail {
 struct pending {
   virtual ~pending() = default;
   virtual bool poll() = 0;  ///< true when there is nothing left to do
+  /// Whether it is a far operation that is not complete: one that may still touch far memory.
+  virtual bool is_under_way() const { return false; }
 };
 
 /// A lock that costs nothing for single-threaded ranks.
@@ -61,7 +64,7 @@ struct message_service {
   /// Does what can be done now, and waits for no rank; whether that was anything.
   virtual bool serve() = 0;
   virtual bool inside_handler() const = 0;  ///< is the calling thread in a handler?
-  virtual bool in_a_hurry() const = 0;      ///< in one that gives up instead of waiting?
+  virtual bool may_not_wait() const = 0;    ///< in one that may not wait?
   virtual void finish() = 0;                ///< collective: all messages are done
   virtual void stop() = 0;                  ///< ends its thread, if it has one
 };
@@ -78,17 +81,19 @@ struct context {
 
   transport link;  ///< the back end
   counting counts;
-  job::slot* slot;                            ///< this rank's slot on the board, or `private_slot`
-  std::atomic<job::wait>* notices = nullptr;  ///< its `waits` if calls may wait for their targets,
-                                              ///< or `unseen`; see notice
+  job::slot* slot;  ///< this rank's slot on the board, or `private_slot`
+  /// What call_marker writes to: the slot's `waits` if calls may wait for their targets, else
+  /// `unseen`.
+  std::atomic<job::wait>* call_marks = nullptr;
   std::atomic<job::wait> unseen{};
   thread_level threads;
   optional_mutex mutex;  ///< guards the heap, the pending list and the counters
   local_heap heap;
-  allocation_sites sites;  ///< who has what of it; checked builds
+  allocation_sites sites;  ///< where its blocks were asked for; checked builds
   remote_heap far_heap;
   std::shared_ptr<team_members> world;
   std::vector<std::shared_ptr<pending>> in_flight;
+  std::size_t polling = 0;                   ///< threads that have taken it all, and look at it
   std::vector<container_state*> containers;  ///< those that live; core/detail/container.hpp
   object_registry objects;                   ///< how messages find them
   std::uint32_t teams = 0;                   ///< made here so far, besides the world
@@ -98,9 +103,9 @@ struct context {
   attention attends = attention::poll;
   std::unique_ptr<message_service> messages_owner;
   std::atomic<message_service*> messages{nullptr};  ///< null in programs that send none
-  bool crowded = false;  ///< more ranks than cores: who waits yields at once
+  bool oversubscribed = false;  ///< more ranks than cores: a rank that waits yields at once
   bool ended = false;
-  bool bereaved = false;                       ///< see mourns()
+  bool secondary_failure = false;              ///< see is_secondary_failure()
   std::atomic<unsigned> undisturbed_depth{0};  ///< see undisturbed
 
   // The collective that this rank is in (core/detail/calls.hpp).
@@ -120,10 +125,10 @@ struct context {
     return threads == thread_level::multiple && !simulated() ? of_thread : in_call;
   }
 
-  // What this rank waits for, as `waits` has said it: calls inside the wait say other things.
+  // What this rank waits for, as wait_marker has said it: calls inside the wait say other things.
   std::atomic<job::wait> wait_now{};
   std::atomic<const char*> wait_subject{nullptr};
-  std::atomic<const char*> asked{nullptr};  ///< see asks_owner
+  std::atomic<const char*> asked{nullptr};  ///< see owner_wait_marker
   std::atomic<bool> wait_told{true};        ///< the board has the names that belong to it
 
   /// Something was done while this rank waits: it does not stand still.
@@ -138,25 +143,25 @@ struct context {
 
   void use_slot(job::slot& s) {
     slot = &s;
-    notices = link.async_progress() ? &unseen : &slot->waits;
+    call_marks = link.async_progress() ? &unseen : &slot->waits;
   }
 
   /// Whether a launcher reads this rank's slot: it prints what the rank says there.
   bool launched() const { return slot != &private_slot; }
 
   /// Whether this rank fails only because another one has died: then it is not the first cause.
-  bool mourns() {
-    if (!bereaved && link.lost_rank() >= 0) {
-      bereaved = true;
-      slot->bereaved.store(1);
+  bool is_secondary_failure() {
+    if (!secondary_failure && link.lost_rank() >= 0) {
+      secondary_failure = true;
+      slot->secondary_failure.store(1);
     }
-    return bereaved;
+    return secondary_failure;
   }
 
   /// Whether a message was served.
   bool progress();
 
-  /// Who serves messages, if this program sends any.
+  /// What serves messages; null in programs that send none.
   message_service* service() {
     message_service* made = messages.load(std::memory_order_acquire);
     if (made == nullptr && make_message_service.load(std::memory_order_acquire) != nullptr)
@@ -168,76 +173,14 @@ struct context {
   /// One round of a wait loop: progress, yield, and an error once a rank has died. Whether a
   /// message was served.
   bool wait_round();
-  /// The same where what is awaited comes soon: the first rounds do not yield, if ranks have cores
-  /// of their own. `rounds` counts them, from 0.
+  /// A round where what is awaited comes soon: the first ones do not yield, if ranks have cores of
+  /// their own. `rounds` counts them, from 0.
   bool wait_round(unsigned& rounds);
-  /// The same without the progress of what this rank has begun: runs no continuations.
+  /// A round without the progress of what this rank has begun: runs no continuations.
   void quiet_wait_round();
 };
 
 inline constinit thread_local context* current = nullptr;
-
-/// A back end whose operations need, in all jobs or some, no more than a small value, which each
-/// thread then keeps at hand: put, get, atomics and flush go to it instead of the back end. It is
-/// null in jobs that have none. One that `is_usual` needs no value at all: `usual` does what it
-/// does, and is what operations try first. `far_view` is the same for
-/// jobs in which operations may have to wait for others. A back end that has jobs with neither, and
-/// cares for their speed, says so: then it is reached by `plain`.
-template <class B>
-concept has_view = requires(const B& link) {
-  { link.quick_view() } -> std::same_as<typename B::view>;
-  { link.quick_view().is_usual() } -> std::same_as<bool>;
-  typename B::view::usual;
-};
-template <class B>
-concept has_far_view = requires(B& link) {
-  { link.quick_far_view() } -> std::same_as<typename B::far_view>;
-};
-template <class B>
-concept has_plain_jobs = !has_view<B> || B::has_plain_jobs;
-
-/// What has_view and has_far_view stand for, or nothing.
-struct no_view {
-  using usual = no_view;
-  constexpr explicit operator bool() const { return false; }
-  constexpr bool is_usual() const { return false; }
-};
-template <class B>
-struct view_of : std::type_identity<no_view> {};
-template <has_view B>
-struct view_of<B> : std::type_identity<typename B::view> {};
-template <class B>
-struct far_view_of : std::type_identity<no_view> {};
-template <has_far_view B>
-struct far_view_of<B> : std::type_identity<typename B::far_view> {};
-
-template <class B>
-struct quick_access {
-  template <class Context>
-  void set(Context* c) {
-    *this = {};
-    if (c == nullptr) return;
-    if constexpr (has_view<B>) view = c->link.quick_view();
-    if constexpr (has_far_view<B>) far_view = c->link.quick_far_view();
-    if (!view) plain = c;
-    notices = c->notices;
-  }
-  typename view_of<B>::type view{};
-  typename far_view_of<B>::type far_view{};
-  std::atomic<job::wait>* notices = nullptr;
-  context* plain = nullptr;
-};
-
-/// What far operations look at first: null while somebody counts (and without a runtime), so that
-/// one that finds it has nothing else to ask. Null too where several threads share a rank, as each
-/// of them may begin to count.
-inline constinit thread_local quick_access<transport> quick{};
-
-inline void set_current(context* c) {
-  current = c;
-  bool plain = c != nullptr && !c->counts && c->threads == thread_level::single;
-  quick.set(plain ? c : nullptr);
-}
 
 /// The context of a process that is one rank, for the other threads of that rank.
 inline std::atomic<context*> process_context{nullptr};
@@ -264,225 +207,6 @@ inline context& here() {
   return *c;
 }
 
-/// Tells the board what this rank waits for, as long as it lives. `subject` is the name of it, if
-/// it has one, and lives as long.
-class waits {
- public:
-  waits(context& c, job::waiting what, rank_t on = job::no_rank, const char* subject = nullptr)
-      : c_(c),
-        outer_(c.wait_now.load(std::memory_order_relaxed)),
-        outer_subject_(c.wait_subject.load(std::memory_order_relaxed)),
-        outer_since_(c.slot->waits_since.load(std::memory_order_relaxed)) {
-    tell({what, on}, subject);
-    c.slot->waits_since.store(job::monotonic_ns(), std::memory_order_relaxed);
-    c.slot->waits.store({what, on}, std::memory_order_release);
-  }
-  ~waits() {
-    c_.slot->waits.store(outer_, std::memory_order_release);
-    c_.slot->waits_since.store(outer_since_, std::memory_order_relaxed);
-    tell(outer_, outer_subject_);
-  }
-  waits(const waits&) = delete;
-
- private:
-  void tell(job::wait what, const char* subject) {
-    c_.wait_now.store(what, std::memory_order_relaxed);
-    c_.wait_subject.store(subject, std::memory_order_relaxed);
-    c_.slot->subject_ready.store(0, std::memory_order_relaxed);
-    c_.wait_told.store(false, std::memory_order_relaxed);
-  }
-
-  context& c_;
-  job::wait outer_;
-  const char* outer_subject_;
-  std::uint64_t outer_since_;
-};
-
-/// As long as it lives, waits for futures are waits for the answer of who owns a part of
-/// `container`.
-class asks_owner {
- public:
-  asks_owner(context& c, const char* container)
-      : c_(c), outer_(c.asked.exchange(container, std::memory_order_relaxed)) {}
-  ~asks_owner() { c_.asked.store(outer_, std::memory_order_relaxed); }
-  asks_owner(const asks_owner&) = delete;
-
- private:
-  context& c_;
-  const char* outer_;
-};
-
-/// Finds the context; counts and times one operation as long as it lives, if somebody counts.
-class timed {
- public:
-  [[gnu::noinline]] timed(operation kind, rank_t target, std::size_t bytes)
-      : c_(here()),
-        bytes_(bytes),
-        begin_(c_.counts ? job::monotonic_ns() : 0),
-        kind_(kind),
-        target_(target) {}
-  [[gnu::noinline]] ~timed() {
-    if (!c_.counts) return;
-    std::lock_guard lock(c_.mutex);
-    if (c_.counts) c_.counts->add(kind_, target_, bytes_, job::monotonic_ns() - begin_);
-  }
-  timed(const timed&) = delete;
-  context& where() const { return c_; }
-
- private:
-  context& c_;
-  std::size_t bytes_;
-  std::uint64_t begin_;
-  operation kind_;
-  rank_t target_;
-};
-
-/// Counts a round trip that is waited for, if somebody counts.
-inline void count_wait(context& c) {
-  if (!c.counts) return;
-  std::lock_guard lock(c.mutex);
-  if (c.counts) ++c.counts->totals.waits;
-}
-
-/// Counts an operation that was made by other means than put, get and atomics: containers load and
-/// store directly where memory is coherent, and say what that stood for.
-inline void note(context& c, operation kind, rank_t target, std::size_t bytes, bool waited) {
-  if (!c.counts) [[likely]]
-    return;
-  std::lock_guard lock(c.mutex);
-  if (!c.counts) return;
-  c.counts->add(kind, target, bytes, 0);
-  c.counts->totals.waits += waited;
-}
-
-/// Tells the board, as long as it lives, that this rank may be waiting in a call of its transport.
-/// One store each way: the fences of a transport wait for them, and an atomic between two ranks of
-/// one node takes no more than 50 ns.
-class notice {
- public:
-  [[gnu::always_inline]] notice(std::atomic<job::wait>* on, operation kind, rank_t target)
-      : on_(kind != operation::put ? on : nullptr) {
-    if (kind == operation::put) return;
-    constexpr job::waiting names[operation_kinds] = {
-        job::waiting::get,     job::waiting::put,     job::waiting::atomic, job::waiting::flush,
-        job::waiting::nothing, job::waiting::nothing, job::waiting::nothing};
-    auto name = static_cast<std::uint64_t>(names[static_cast<std::size_t>(kind)]);
-    say(std::uint64_t{target} << 32 | name);
-  }
-  [[gnu::always_inline]] ~notice() {
-    if (on_ != nullptr) say(0);  // waits for nothing: no matter whom
-  }
-  notice(const notice&) = delete;
-
- private:
-  /// A wait as one word, of which compilers make one instruction or two.
-  [[gnu::always_inline]] void say(std::uint64_t word) {
-    static_assert(std::bit_cast<job::wait>(std::uint64_t{1} << 32).on == 1);
-    on_->store(std::bit_cast<job::wait>(word), std::memory_order_relaxed);
-  }
-
-  std::atomic<job::wait>* on_;
-};
-
-/// Whether a back end is known, at compile time, to wait for nobody in its calls.
-template <class B>
-inline constexpr bool never_waits = false;
-template <class B>
-  requires(B::async_progress())
-inline constexpr bool never_waits<B> = true;
-
-/// Checked builds: as long as it lives, this thread may not communicate, as what is done may be
-/// done again. Says where that is.
-class silence {
- public:
-  explicit silence([[maybe_unused]] const char* inside) {
-    if constexpr (FARSIDE_CHECKED) outer_ = std::exchange(where_, inside);
-  }
-  ~silence() {
-    if constexpr (FARSIDE_CHECKED) where_ = outer_;
-  }
-  silence(const silence&) = delete;
-
-  static void check() {
-    if constexpr (FARSIDE_CHECKED)
-      if (where_ != nullptr) [[unlikely]]
-        raise("the function given to ", where_,
-              " communicates. It may be called several times, and others wait for it meanwhile: "
-              "read what it needs before, and let it compute only.");
-  }
-
- private:
-  inline static constinit thread_local const char* where_ = nullptr;
-  const char* outer_ = nullptr;
-};
-
-/// Everything that is counted goes through here: counts if somebody counts, works. Forced inline,
-/// so that what `work` captures stays in registers.
-template <class Work>
-[[gnu::always_inline]] inline auto perform(operation kind, rank_t target, std::size_t bytes,
-                                           Work&& work) {
-  silence::check();
-  timed until_return(kind, target, bytes);
-  context& c = until_return.where();
-  if constexpr (!never_waits<transport>) {
-    if (c.notices != &c.unseen) {  // which several threads of a rank would all write
-      notice while_waiting(c.notices, kind, target);
-      return work(c);
-    }
-  }
-  return work(c);
-}
-
-/// What access() does where segments are at no usual place, somebody counts or checks, several
-/// threads share a rank, or there is no runtime.
-template <class Work>
-[[gnu::noinline]] auto access_with_care(operation kind, rank_t target, std::size_t bytes,
-                                        Work work) {
-  if constexpr (has_view<transport> && !FARSIDE_CHECKED)
-    if (auto view = quick.view) return work(view);
-  return perform(kind, target, bytes, [&](context& c) {
-    if (kind != operation::put) count_wait(c);
-    return work(c.link);
-  });
-}
-
-/// The same for put, get, atomics and flush, which `work(link)` does: the fast path. Checks ask for
-/// more than a view knows. `work` is small, captures by value what is one and is forced inline, so
-/// that all of it stays in registers.
-template <class Work>
-[[gnu::always_inline]] inline auto access(operation kind, rank_t target, std::size_t bytes,
-                                          Work work) {
-  if constexpr (has_view<transport> && !FARSIDE_CHECKED) {
-    if (quick.view.is_usual()) [[likely]] {
-      typename view_of<transport>::type::usual view;
-      return work(view);
-    }
-  }
-  if constexpr (has_far_view<transport> && !FARSIDE_CHECKED) {
-    if (quick.far_view) [[likely]] {
-      notice while_waiting(quick.notices, kind, target);
-      return work(quick.far_view);
-    }
-  }
-  if constexpr (has_plain_jobs<transport> && !FARSIDE_CHECKED) {
-    if (context* c = quick.plain) [[likely]] {
-      notice while_waiting(quick.notices, kind, target);
-      return work(c->link);
-    }
-  }
-  return access_with_care(kind, target, bytes, work);
-}
-
-/// Where the head of the list of blocks that other ranks have freed lies in each segment.
-inline constexpr std::size_t freed_list = null_guard + 64;
-/// Where the words of messages lie (core/detail/messages/wire.hpp): 128 bytes, and 16 for each rank.
-inline constexpr std::size_t message_words = null_guard + 256;
-/// Where the world team's block begins; before it the library keeps words of its own.
-inline constexpr std::size_t world_block(rank_t nprocs) {
-  std::size_t words = message_words + 128 + 16 * std::size_t{nprocs};
-  return std::max<std::size_t>(null_guard + 4096, (words + 63) & ~std::size_t{63});
-}
-
 /// FARSIDE_PRETEND_NODES.
 inline rank_t pretend_nodes(rank_t nprocs) {
   constexpr const char* name = "FARSIDE_PRETEND_NODES";
@@ -493,9 +217,6 @@ inline rank_t pretend_nodes(rank_t nprocs) {
   return static_cast<rank_t>(integer_setting(name, 1, nprocs).value_or(1));
 }
 
-// A segment:
-//   | null_guard | the library's words | world team's block | the heaps' words | alloc ->  ...  <-
-//   alloc_on |
 template <class... Start>
 context::context(thread_level level, const Start&... start)
     : link(start...), slot(&private_slot), threads(level), mutex(level == thread_level::multiple) {
@@ -516,7 +237,7 @@ context::context(thread_level level, const Start&... start)
           " bytes a rank.");
   pretended_nodes = pretend_nodes(nprocs);
   use_slot(private_slot);
-  crowded = nprocs > std::thread::hardware_concurrency();
+  oversubscribed = nprocs > std::thread::hardware_concurrency();
   far_heap = remote_heap(first, size);
   heap = local_heap(far_heap.split().begin(), far_heap.split().begin());
   note_heap(link, far_heap.split().begin(), far_heap.split().end());
@@ -531,10 +252,10 @@ inline message_service* context::start_service() {
   return messages.load(std::memory_order_relaxed);
 }
 
-/// As long as it lives, waits of this rank run no handlers and no continuations. Whoever holds
-/// something that others wait for needs that: a handler or a continuation, above it on the same
-/// stack, could wait for it too, and for ever. What it waits for itself must come without this
-/// rank.
+/// As long as it lives, waits of this rank run no handlers and no continuations. An operation that
+/// holds something that others wait for needs that: a handler or a continuation, above it on the
+/// same stack, could wait for that too, and for ever. What the operation itself waits for must come
+/// without this rank.
 class undisturbed {
  public:
   explicit undisturbed(context& c) : c_(c) {
@@ -554,17 +275,28 @@ inline bool context::progress() {
   message_service* post = service();
   bool served = post != nullptr && post->serve();
   if (served) count_activity();
-  std::vector<std::shared_ptr<pending>> now;
+  struct taken {
+    context& c;
+    std::vector<std::shared_ptr<pending>> all{};
+    ~taken() {
+      std::lock_guard lock(c.mutex);
+      if (FARSIDE_MUTANT(progress_forgets_new_work)) c.in_flight.clear();
+      c.in_flight.insert(c.in_flight.end(), all.begin(), all.end());
+      --c.polling;
+    }
+  };
   {
     std::lock_guard lock(mutex);
     if (in_flight.empty()) return served;
-    now.swap(in_flight);
+    ++polling;
   }
-  if (std::erase_if(now, [](auto& p) { return p->poll(); }) != 0)  // may add to in_flight
+  taken now{*this};
+  {
+    std::lock_guard lock(mutex);
+    now.all.swap(in_flight);
+  }
+  if (std::erase_if(now.all, [](auto& p) { return p->poll(); }) != 0)  // may add to in_flight
     count_activity();
-  std::lock_guard lock(mutex);
-  if (FARSIDE_MUTANT(progress_forgets_new_work)) in_flight.clear();
-  in_flight.insert(in_flight.end(), now.begin(), now.end());
   return served;
 }
 
@@ -596,7 +328,7 @@ inline bool context::wait_round() {
 
 inline bool context::wait_round(unsigned& rounds) {
   constexpr unsigned eager = 50;
-  if (crowded || rounds >= eager) return wait_round();
+  if (oversubscribed || rounds >= eager) return wait_round();
   check_may_wait(*this);
   ++rounds;
   return progress();
@@ -653,7 +385,7 @@ inline void context::quiet_wait_round() {
       tell_names();
   }
   if (auto lost = link.lost_rank(); lost >= 0) [[unlikely]] {
-    mourns();
+    is_secondary_failure();
     const char* kind = lost < link.nprocs() ? "rank " : "progress rank ";
     raise<rank_failure>("rank ", link.rank(), " waits for ",
                         name_of(slot->waits.load(std::memory_order_relaxed).what), ", but ", kind,
@@ -673,64 +405,6 @@ void* address_of(ptr<T> p) {
     if (node(p.rank()) != node(c.link.rank())) return nullptr;
   }
   return c.link.address(p.rank(), p.offset());
-}
-
-/// What is mapped so that the CPU notices accesses that lead out of a segment, or to null.
-template <class Link>
-concept guarded_by_pages = requires { requires Link::guarded_by_pages; };
-
-template <class Link, class T>
-[[gnu::cold, gnu::noinline]] void refuse_access(const Link& link, const char* what, ptr<T> p,
-                                                std::size_t n, const char* why) {
-  context& c = here();
-  static_cast<void>(link);
-  raise("rank ", c.link.rank(), ": ", what, " of ", n, " x ", sizeof(T), " bytes at ", p, " of ",
-        c.link.nprocs(), " ranks with segments of ", c.link.segment_size(), " bytes: ", why,
-        ". Use pointers from far::alloc, far::make or far::alloc_on, within what was allocated.");
-}
-
-/// The pointer must name memory that exists. Checked builds look closely. Others compare, unless
-/// the CPU does (bad_address.hpp).
-template <class Link, class T>
-[[gnu::always_inline]] inline void check_access([[maybe_unused]] const Link& link,
-                                                [[maybe_unused]] const char* what,
-                                                [[maybe_unused]] ptr<T> p,
-                                                [[maybe_unused]] std::size_t n) {
-  if constexpr (!FARSIDE_CHECKED && !guarded_by_pages<Link>) {
-    const std::size_t end = link.segment_size();
-    if (p.offset() < null_guard || n > (end - p.offset()) / sizeof(T) || p.offset() > end)
-        [[unlikely]] {
-      if (n == 0) return;
-      refuse_access(link, what, p, n,
-                    !p                        ? "the pointer is null"
-                    : p.offset() < null_guard ? "nothing lies there: the pointer was never set"
-                                              : "it reaches beyond the end of that rank's segment");
-    }
-  }
-  if constexpr (FARSIDE_CHECKED) {
-    const char* why = nullptr;
-    if (!p)
-      why = "the pointer is null";
-    else if (p.raw() >> 63)
-      why = "the pointer names device memory, which this back end does not have";
-    else if (p.rank() >= link.nprocs())
-      why = "there is no such rank";
-    else if (n > link.segment_size() / sizeof(T) ||
-             p.offset() + n * sizeof(T) > link.segment_size())
-      why = "it reaches beyond the end of that rank's segment";
-    else if (p.offset() < null_guard)
-      why = "nothing lies there: the pointer was never set";
-    else if (p.offset() % alignof(T) != 0)
-      why = "the pointer is not aligned for its type";
-    if (why != nullptr) [[unlikely]]
-      refuse_access(link, what, p, n, why);
-  }
-}
-
-/// A far::ptr<T> is aligned for T: of what is computed so a compiler knows that, too.
-template <class T>
-constexpr std::size_t aligned_offset(ptr<T> p) {
-  return p.offset() & ~(alignof(T) - 1);
 }
 
 template <class T>

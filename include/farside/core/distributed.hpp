@@ -1,14 +1,14 @@
 // far::distributed<T>: an object of each member of a team, made together, which messages find.
 //
-//   far::distributed<std::vector<int>> mine(std::vector<int>{1, 2});   // collective
-//   mine->push_back(3);                                                // this rank's own
-//   far::rpc(2, [](far::distributed<std::vector<int>>& there, int x) { there->push_back(x); },
-//   mine, 4); auto copy = mine.fetch(2).get();                                   // a copy of rank
-//   2's
+//   using list = far::distributed<std::vector<int>>;
+//   list mine(std::vector<int>{1, 2});                                     // collective
+//   mine->push_back(3);                                                    // this rank's own
+//   far::rpc(2, [](list& there, int x) { there->push_back(x); }, mine, 4); // rank 2's
+//   auto copy = mine.fetch(2).get();                                       // a copy of rank 2's
 //
-// Use far::rank_local for what exists once in a program, this for what a function or a class makes
-// as often as it likes. T lies in ordinary memory and is of any type; it is only ever touched by
-// its own rank.
+// Use far::rank_local for what exists once in a program, and far::distributed for what a function
+// or a class makes as often as it likes. T lies in ordinary memory and is of any type. Only its own
+// rank touches it.
 #pragma once
 
 #include <farside/core/detail/container.hpp>

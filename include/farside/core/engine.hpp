@@ -1,18 +1,19 @@
 // far::engine: how the operations of a container reach the rank that holds the data.
 //
-//   far::hash_map<int, int> map(1000);                                     // by gets, puts,
-//   atomics far::hash_map<int, int> asked(1000, {.engine = far::engine::rpc});     // by messages
-//   to owners far::hash_map<int, int> best(1000, {.engine = far::engine::automatic});
-//   best.engine_of(far::container_operation::find);                                    // what was chosen
+//   using map = far::hash_map<int, int>;
+//   map one_sided(1000);                                     // by gets, puts, atomics
+//   map asked(1000, {.engine = far::engine::rpc});           // by messages to owners
+//   map best(1000, {.engine = far::engine::automatic});      // by what costs less here
+//   best.engine_of(far::container_operation::find);          // what was chosen
 //
 // FARSIDE_ENGINE=rma, rpc or automatic decides for all containers of a program instead.
 //
-// Results, guarantees and promises are the same by both: the handler at the owner runs the protocol
-// of the one-sided operation on its own memory, so that operations of both kinds may meet in one
+// Results, guarantees and promises are the same by both. The handler at the owner runs the protocol
+// of the one-sided operation on its own memory, so operations of both kinds may meet in one
 // container. What a handler cannot do without waiting (growth, a bucket that is being moved or
-// written, an element whose push is under way) the caller then does one-sided. Operations on what
-// lies with the caller itself, those under concurrency::owner_only, and those made inside handlers of
-// messages, are never sent.
+// written, an element whose push is under way) the caller then does one-sided. These operations are
+// never sent: those on what lies with the caller itself, those under concurrency::owner_only, and
+// those made inside handlers of messages.
 #pragma once
 
 #include <farside/base/backend_choice.hpp>
@@ -35,7 +36,7 @@ inline const char* to_text(engine which) {
 }
 
 /// Nanoseconds that operations take here, as measured for engine::automatic; all zero if nobody
-/// asked for it. The same on all members of a container's team.
+/// asked for it. All members of a container's team have the same.
 struct engine_costs {
   double get = 0;         ///< of 64 bytes, from another member
   double put = 0;         ///< of 64 bytes, to another member, with its flush
@@ -56,8 +57,9 @@ constexpr double predict_rma(const operation_cost& of, const engine_costs& c) {
   return of.gets * c.get + of.puts * c.put + of.atomics * c.atomic;
 }
 
-/// The same by a message: a round trip, the same protocol on the owner's own memory, and half of
-/// the time for which members compute between two calls of the library, if no thread serves them.
+/// Predicted nanoseconds by a message: a round trip, the same protocol on the owner's own memory,
+/// and half of the time for which members compute between two calls of the library, if no thread
+/// serves them.
 constexpr double predict_rpc(const operation_cost& of, const engine_costs& c,
                              std::chrono::nanoseconds computes) {
   return c.rpc + of.gets * c.own_get + of.puts * c.own_put + of.atomics * c.own_atomic +

@@ -14,7 +14,7 @@
 #pragma once
 
 #include <farside/base/mutants.hpp>
-#include <farside/core/context.hpp>
+#include <farside/core/access.hpp>
 
 #include <atomic>
 #include <coroutine>
@@ -45,7 +45,7 @@ struct is_future : std::false_type {};
 template <class T>
 struct is_future<future<T>> : std::true_type {};
 
-/// The state shared by a future that is not ready and whoever will make it so.
+/// The state shared by a future that is not ready and what will make it ready.
 template <class T>
 struct future_state : pending {
   std::optional<held<T>> value;
@@ -67,6 +67,8 @@ struct future_state : pending {
     if (complete) finish();
     return complete;
   }
+
+  bool is_under_way() const override { return has_request; }
 
   void set(held<T> result) {
     value.emplace(std::move(result));
@@ -115,7 +117,7 @@ class [[nodiscard]] future {
   using value_type = T;
   using promise_type = detail::future_promise<T>;
 
-  future() = default;  ///< of nothing: only assignment and destruction make sense
+  future() = default;  ///< An empty future. Assign one to it before use.
   future(future&& other) noexcept
       : now_(std::exchange(other.now_, std::nullopt)), state_(std::move(other.state_)) {}
   future& operator=(future&& other) noexcept {
@@ -139,10 +141,10 @@ class [[nodiscard]] future {
     return future(state);
   }
 
-  /// For the library: of what something in flight will give.
+  /// For the library: the future of what something in flight will give.
   explicit future(std::shared_ptr<detail::future_state<T>> state) : state_(std::move(state)) {}
 
-  /// Whether it is of anything: not default-made, moved from or got.
+  /// Whether it has a result to give: it is not empty, moved from or got.
   bool valid() const { return now_.has_value() || state_ != nullptr; }
 
   /// Ready? Makes progress, does not wait.
@@ -158,11 +160,11 @@ class [[nodiscard]] future {
     if (now_ || require().poll()) return;
     detail::context& c = detail::here();
     const char* asked = c.asked.load(std::memory_order_relaxed);
-    detail::waits note(c,
-                       asked != nullptr           ? detail::job::waiting::answer
-                       : detail::is_in_handler(c) ? detail::job::waiting::reply
-                                                  : detail::job::waiting::future,
-                       detail::job::no_rank, asked);
+    detail::wait_marker note(c,
+                             asked != nullptr           ? detail::job::waiting::answer
+                             : detail::is_in_handler(c) ? detail::job::waiting::reply
+                                                        : detail::job::waiting::future,
+                             detail::job::no_rank, asked);
     detail::count_wait(c);
     for (unsigned rounds = 0; !state_->poll();) c.wait_round(rounds);
   }
@@ -358,9 +360,9 @@ struct future_promise<void> : future_promise_base<void> {
 
 namespace detail {
 
-/// Counts parts that arrive in any order. The first failure is the failure of the whole, which is
-/// told when the last part has arrived: until then parts are in flight, and use memory that the
-/// caller frees as it handles the failure.
+/// Counts parts that arrive in any order. The first failure is the failure of the whole. It is told
+/// when the last part has arrived: until then parts are in flight, and use memory that the caller
+/// frees when it handles the failure.
 template <class Values>
 struct when_all_state {
   Values values;
@@ -421,7 +423,7 @@ future<std::tuple<detail::held<T>...>> when_all(future<T>... parts) {
   return future<Values>(result);
 }
 
-/// The same for any number of futures of one type; a future of nothing for void.
+/// For any number of futures of one type; a future of nothing for void.
 template <class T>
 auto when_all(std::vector<future<T>> parts) {
   if constexpr (std::is_same_v<T, bool>) {

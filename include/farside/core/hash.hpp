@@ -10,7 +10,7 @@
 //   types with a far::serializer                    their fixed form, or serialized bytes
 //   trivially copyable types without padding        their bytes
 //
-// Specialise far::hash for anything else; detail::mix helps.
+// Specialise far::hash for anything else; far::mix helps.
 #pragma once
 
 #include <farside/base/mixing.hpp>
@@ -75,7 +75,7 @@ std::uint64_t hash_of(const T& value) {
 /// A function object; the same value on all ranks. No communication.
 template <class K>
 struct hash {
-  /// Whether it is detail::mix of the key's 64 bits. What specialises far::hash does not say so.
+  /// Whether the hash is far::mix of the key's 64 bits. Specialisations of users do not say so.
   static constexpr bool mixes_words = std::is_integral_v<K> && sizeof(K) == 8;
 
   std::uint64_t operator()(const K& key) const {
@@ -137,7 +137,7 @@ struct hash {
   }
 };
 
-/// Strings also by what views them, without a copy.
+/// Strings; views of strings are hashed without a copy.
 template <>
 struct hash<std::string> {
   using is_transparent = void;
@@ -148,7 +148,7 @@ struct hash<std::string> {
 
 template <class T>
 struct hash<ptr<T>> {
-  std::uint64_t operator()(ptr<T> key) const { return detail::mix(key.raw()); }
+  std::uint64_t operator()(ptr<T> key) const { return mix(key.raw()); }
 };
 
 namespace detail {

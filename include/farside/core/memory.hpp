@@ -2,7 +2,7 @@
 #pragma once
 
 #include <farside/base/mutants.hpp>
-#include <farside/core/context.hpp>
+#include <farside/core/access.hpp>
 #include <farside/core/rma.hpp>
 
 #include <algorithm>
@@ -12,16 +12,16 @@
 namespace far::inline FARSIDE_BACKEND {
 namespace detail {
 
-/// A block of this rank's own heap is free again; false if there is none. When a sixteenth of the
-/// heap, and at least 64 KiB, is free at its end, that becomes untouched memory (boundary.hpp),
-/// which far::alloc_on can use too: 2 atomics on own memory.
+/// Takes a block back into this rank's own heap; false if there is no such block. When a sixteenth
+/// of the heap, and at least 64 KiB, is free at its end, that part becomes untouched memory
+/// (boundary.hpp), which far::alloc_on can use too: 2 atomics on own memory.
 inline bool local_deallocate(context& c, std::size_t offset) {
   if (!c.heap.deallocate(offset)) return false;
   c.sites.remove(offset);
   const boundary& split = c.far_heap.split();
   std::size_t spare = c.heap.free_at_end() / split.unit() * split.unit();
   if (spare < std::max<std::size_t>(65536, c.heap.size() / 16)) return true;
-  c.link.flush(c.link.rank());  // its stores there come before what others make of it
+  c.link.flush(c.link.rank());  // this rank's stores there come before those of the next owner
   split.lower_top(c.link, spare);
   c.heap.shrink(spare);
   return true;
@@ -47,7 +47,7 @@ inline void collect_freed(context& c) {
   }
 }
 
-/// This rank's own heap grows, so that such a block fits; false if the segment is full.
+/// Lets this rank's own heap grow, so that such a block fits; false if the segment is full.
 inline bool extend_heap(context& c, std::size_t bytes, std::size_t alignment) {
   const boundary& split = c.far_heap.split();
   std::size_t least = c.heap.shortage(bytes, alignment);
@@ -59,7 +59,7 @@ inline bool extend_heap(context& c, std::size_t bytes, std::size_t alignment) {
     more = split.raise_top(c.link, least, welcome);
   }
   if (more == 0) return false;
-  c.link.flush(c.link.rank());  // what others made of it comes before its stores there
+  c.link.flush(c.link.rank());  // stores of its last owner come before this rank's
   c.heap.extend(more);
   return true;
 }
@@ -79,7 +79,7 @@ inline bool extend_heap(context& c, std::size_t bytes, std::size_t alignment) {
 /// Whether a simulated machine lets this allocation fail.
 template <class Link>
 bool planned_failure(Link& link) {
-  if constexpr (requires { link.machine(); })
+  if constexpr (simulates_machine<Link>)
     return link.machine().allocation_fails();
   else
     return false;
@@ -90,8 +90,7 @@ inline bool free_own(context& c, std::size_t offset) {
   return note_freed(c.link, c.link.rank(), offset).empty() && local_deallocate(c, offset);
 }
 
-/// Memory of the local heap. What is left to do where it has none, and cannot grow, `otherwise`
-/// does.
+/// Memory of the local heap. If the heap has none, and cannot grow, it is what `otherwise` gives.
 template <class Otherwise>
 std::size_t local_allocate(context& c, std::size_t bytes, std::size_t alignment,
                            Otherwise otherwise) {
@@ -122,8 +121,8 @@ inline std::size_t local_allocate(context& c, std::size_t bytes, std::size_t ali
 }
 
 /// Throws if so many of `each` bytes, on `members` segments in equal parts, are more than segments
-/// of any size can hold. To be asked before anything is computed of a number that a user gives: it
-/// could wrap. Collectives ask it on all members, which all give the same number and so all throw.
+/// of any size can hold. Callers check a user's number so before they compute with it, as it could
+/// wrap. Collectives check it on all members, which all give the same number and so all throw.
 inline void require_possible(const std::string& what, std::uint64_t n, std::size_t each,
                              std::uint64_t members = 1) {
   if (n / members < max_segment / each) [[likely]]
@@ -202,11 +201,11 @@ ptr<T> alloc_on(rank_t rank, std::size_t n = 1) {
   });
 }
 
-/// Gives memory back, from any rank, whoever allocated it. Null is allowed. One-sided. This rank's
-/// own puts to it are completed first. Which kind of block it is can be told from its address.
-/// Own memory: no communication. Another rank's, from alloc: 1 put, 2 flushes, 2 atomics, and its
-/// owner finds it at its next allocation. From alloc_on: 1 flush, 4 atomics, for 64 KiB and more
-/// 3 or 5.
+/// Gives memory back, from any rank, also what another rank allocated. Null is allowed. One-sided.
+/// This rank's own puts to it are completed first. Which kind of block it is can be told from its
+/// address. Own memory: no communication. Another rank's, from alloc: 1 put, 2 flushes, 2 atomics,
+/// and its owner finds it at its next allocation. From alloc_on: 1 flush, 4 atomics, for 64 KiB and
+/// more 3 or 5.
 template <class T>
 void dealloc(ptr<T> p) {
   if (!p) return;
@@ -216,7 +215,7 @@ void dealloc(ptr<T> p) {
     std::string why = detail::note_freed(c.link, p.rank(), p.offset());
     bool good = why.empty();
     if (!good) {
-      why = detail::text(" (", why, ")");
+      why = text(" (", why, ")");
     } else if (detail::remote_heap::is_payload(p.offset())) {
       good = c.far_heap.deallocate(c.link, p.rank(), p.offset());
     } else if (p.rank() == c.link.rank()) {

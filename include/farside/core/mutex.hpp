@@ -7,26 +7,26 @@
 //   far::mutex_ref row = rows[17];
 //   std::lock_guard inside(row);
 //
-// What a rank put, accumulated or stored to its own segment while it held a mutex is complete and
-// seen by whoever holds it next: unlock flushes.
+// What a rank put, accumulated or stored to its own segment while it held a mutex is complete, and
+// the next rank that holds the mutex sees it: unlock flushes.
 //
 // A queue of ranks (after Mellor-Crummey and Scott). The tail, on the host, names the last rank of
 // the queue, 0 if there is none. Each rank has, in its own memory, two words for each mutex: `next`
-// names who comes after it, `grants` counts how often it was handed the mutex (a signal word: the
-// waiter polls or sleeps on its own memory, whatever the transport does best).
+// names the rank that comes after it, `grants` counts how often it was handed the mutex (a signal
+// word: a rank that waits polls or sleeps on its own memory, whatever the transport does best).
 //
 //   free:     tail = 0
 //   held:     tail = A            A holds it
 //   queued:   tail = C            A holds it;  A.next = B, B.next = C;  B and C wait for a grant
 //
 //   lock      before = swap(tail, me)
-//             before = 0:  held by me                         [free -> held]
-//             else:        before.next = me; wait for a grant [queue grows at its end]
+//             before = 0:    held by me                            [free -> held]
+//             else:          before.next = me; wait for a grant    [queue grows at its end]
 //   unlock    flush
-//             my next is 0:  compare_swap(tail, me, 0) = me?  [held -> free]
-//                            else somebody has swapped the tail and not yet linked: wait for my
-//                            next
-//             grant to next; my next = 0                      [held -> held by next]
+//             my next is 0:  compare_swap(tail, me, 0) = me?       [held -> free]
+//                            else a rank has swapped the tail and
+//                            not yet linked: wait for my next
+//             grant to next; my next = 0                           [held -> held by next]
 //   try_lock  compare_swap(tail, 0, me) = 0
 //
 // Invariant: the ranks that have swapped the tail and not yet unlocked form one chain by `next`
@@ -133,16 +133,17 @@ class mutex_state : public shared_state {
 /// and std::scoped_lock take. The set must live.
 class mutex_ref {
  public:
-  /// Waits until this rank holds it; in the order in which ranks have asked. One-sided. The thread
-  /// that holds it must not ask again. 1 atomic; 2 if it is held.
+  /// Waits until this rank holds the mutex. Ranks get it in the order in which they have asked.
+  /// One-sided. The thread that holds it must not ask again. 1 atomic; 2 if it is held.
   void lock() { state_->lock(index_); }
   /// Takes it if nobody holds it. One-sided. 1 atomic.
   bool try_lock() { return state_->try_lock(index_); }
-  /// Completes this rank's puts and lets the next one in. One-sided; by the thread that holds it.
+  /// Completes this rank's puts and hands the mutex to the next rank. One-sided; by the thread that
+  /// holds it.
   /// 1 flush + 1 atomic.
   void unlock() { state_->unlock(index_); }
-  /// The member that has asked last, perhaps the one that holds it; none if it is free. As it was
-  /// a moment ago. One-sided. 1 atomic.
+  /// The member that has asked last, perhaps the one that holds it; none if it was free. One-sided;
+  /// may be out of date on return. 1 atomic.
   std::optional<rank_t> last_in_line() const { return state_->last_in_line(index_); }
 
  private:
@@ -262,7 +263,7 @@ inline void mutex_state::unlock(std::size_t i) {
       last = compare_swap(tail(i), me(), 0) == me();
     if (!last && FARSIDE_MUTANT(mutex_unlinked_forgotten)) last = true;
     if (!last) {
-      waits note(*where, job::waiting::unlock, job::no_rank, label.c_str());
+      wait_marker note(*where, job::waiting::unlock, job::no_rank, label.c_str());
       while ((after = successor(i)) == 0) where->wait_round();
     }
   }
@@ -270,7 +271,7 @@ inline void mutex_state::unlock(std::size_t i) {
   mine.owner.store(nullptr, std::memory_order_release);
 }
 
-/// A signal: it wakes who sleeps.
+/// A signal: it wakes a rank that sleeps.
 inline void mutex_state::hand_over(std::size_t i, rank_t to) {
   auto word = grants(to, i), link = next(members.rank(), i);
   where->link.signal(word.rank(), word.offset());

@@ -14,8 +14,8 @@
 namespace far::inline FARSIDE_BACKEND {
 namespace detail {
 
-/// By one call of the system, if it takes all of it: a pipe does so up to PIPE_BUF (4 KiB) without
-/// mixing in what others write.
+/// Writes by one call of the system, if that takes all of it. A pipe does so up to PIPE_BUF (4
+/// KiB), without mixing in what others write.
 inline void write_whole(int to, const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
     ssize_t n = ::write(to, text.data() + done, text.size() - done);
@@ -37,7 +37,7 @@ void print(const Parts&... parts) {
   auto texts = detail::collectively<"print">(
       world(), 0, 1, detail::job::no_rank, {}, [&](detail::context& c, detail::team_members& t) {
         return detail::unpack_all<std::string>(
-            detail::gather_blobs(c, t, "print", to_bytes(line.str()), t.me == 0));
+            detail::gather_blobs(c, t, "print", detail::to_blob(line.str()), t.me == 0));
       });
   for (const auto& text : texts) std::fwrite(text.data(), 1, text.size(), stdout);
   if (!texts.empty()) std::fflush(stdout);

@@ -93,7 +93,7 @@ class ptr {
   /// Where in that segment, in bytes.
   constexpr std::size_t offset() const noexcept { return raw_ & (max_segment - 1); }
 
-  /// The same memory as this process addresses it, or nullptr if it cannot load and store it.
+  /// The address of this memory in this process, or nullptr if it cannot load and store it.
   /// Never communicates. What may run at the same time is the caller's to order (flush, barrier).
   T* local() const { return *this ? static_cast<T*>(detail::address_of(*this)) : nullptr; }
 
@@ -136,7 +136,7 @@ class ptr {
   std::uint64_t raw_ = 0;
 };
 
-/// The same address as another type; alignment is the caller's to mind.
+/// A pointer of another type to this address; alignment is the caller's to mind.
 template <class U, class T>
 constexpr ptr<U> pointer_cast(ptr<T> p) {
   return ptr<U>::from_raw(p.raw());

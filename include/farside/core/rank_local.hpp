@@ -42,8 +42,8 @@ class rank_local {
   /// Values begin as what `initial` returns, a function or a lambda without captures: each rank
   /// calls it when it first uses its value. Local; no communication.
   ///
-  ///   static far::rank_local<std::vector<int>> seen([] { return std::vector<int>(far::nprocs());
-  ///   });
+  ///   static far::rank_local<std::vector<int>> seen(
+  ///       [] { return std::vector<int>(far::nprocs()); });
   template <class F>
     requires std::is_empty_v<F> && std::default_initializable<F> &&
              std::same_as<std::invoke_result_t<F&>, T>

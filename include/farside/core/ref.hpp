@@ -22,7 +22,7 @@ class ref {
  public:
   using value_type = std::remove_cv_t<T>;
 
-  /// Of what `where` points to. Local; no communication.
+  /// A reference to the object at `where`. Local; no communication.
   explicit ref(ptr<T> where) : where_(where) {}
   ref(const ref&) = default;
 

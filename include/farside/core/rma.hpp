@@ -3,7 +3,7 @@
 // All operations are one-sided: the target takes no part.
 #pragma once
 
-#include <farside/core/context.hpp>
+#include <farside/core/access.hpp>
 #include <farside/core/future.hpp>
 #include <farside/core/ref.hpp>
 
@@ -177,19 +177,19 @@ future<void> async_copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t
   return async_get(from, buffer->data(), n).then([buffer, to, n] { put(to, buffer->data(), n); });
 }
 
-/// Completes this rank's earlier puts to `rank`: whoever reads afterwards sees them. One-sided.
+/// Completes this rank's earlier puts to `rank`: all reads that follow see them. One-sided.
 /// 1 flush.
 [[gnu::always_inline]] inline void flush(rank_t rank) {
   detail::access(operation::flush, rank, 0, [rank](auto& link) __attribute__((always_inline)) {
-    if constexpr (FARSIDE_CHECKED)
-      if (rank >= link.nprocs())
+    if constexpr (FARSIDE_CHECKED || !detail::guarded_by_pages<std::decay_t<decltype(link)>>)
+      if (rank >= link.nprocs()) [[unlikely]]
         detail::raise("flush(", rank, "): there are only ", link.nprocs(), " ranks, 0 to ",
                       link.nprocs() - 1, ".");
     link.flush(rank);
   });
 }
 
-/// The same for all ranks. 1 flush.
+/// Completes this rank's earlier puts to all ranks. One-sided. 1 flush.
 [[gnu::always_inline]] inline void flush() {
   detail::access(operation::flush, 0, 0,
                  [](auto& link) __attribute__((always_inline)) { link.flush(); });
@@ -201,34 +201,23 @@ namespace detail {
 /// one way for both it waits once.
 template <class T>
 [[gnu::always_inline]] inline void put_through(ptr<T> to, const T* from, std::size_t n) {
-  auto at_once = [&](auto& view) __attribute__((always_inline)) {
-    if constexpr (requires { view.put_through(to.rank(), to.offset(), from, n); }) {
-      notice while_waiting(quick.notices, operation::flush, to.rank());
-      view.put_through(to.rank(), aligned_offset(to), from, n * sizeof(T));
+  auto at_once = [&](auto& link) __attribute__((always_inline)) {
+    if constexpr (puts_through<std::remove_cvref_t<decltype(link)>>) {
+      call_marker while_waiting(fast.marks, operation::flush, to.rank());
+      link.put_through(to.rank(), aligned_offset(to), from, n * sizeof(T));
       return true;
     }
     return false;
   };
-  if constexpr (has_far_view<transport> && !FARSIDE_CHECKED)
-    if (quick.far_view && at_once(quick.far_view)) [[likely]]
-      return;
+  if (with_fast_link(at_once)) return;
   put(to, from, n);
   flush(to.rank());
 }
 
-/// get() for who knows that ranks share no memory: that is not asked first.
+/// get() for callers that know that ranks share no memory. `offset` is aligned for T.
 template <class T>
 [[gnu::always_inline]] inline void get_afar(rank_t rank, std::size_t offset, T* to, std::size_t n) {
-  const std::size_t aligned = offset & ~(alignof(T) - 1);  // it is: this tells the compiler
-  if constexpr (has_far_view<transport> && !FARSIDE_CHECKED) {
-    auto by_view = [&](auto& view) __attribute__((always_inline)) {
-      notice while_waiting(quick.notices, operation::get, rank);
-      view.get(rank, aligned, to, n * sizeof(T));
-    };
-    if (quick.far_view) [[likely]]
-      return by_view(quick.far_view);
-  }
-  get(ptr<T>(rank, aligned), to, n);
+  get(ptr<T>(rank, offset & ~(alignof(T) - 1)), to, n);
 }
 
 }  // namespace detail
@@ -236,5 +225,9 @@ template <class T>
 /// Lets the transport and everything in flight go on; runs continuations that have become
 /// due, and serves messages. Local: begins no communication of its own.
 inline void progress() { detail::here().progress(); }
+
+/// One round of a loop in which a program waits for other ranks: progress(), a yield of
+/// the core, and far::rank_failure once a rank has died. Local; no communication of its own.
+inline void wait_round() { detail::here().wait_round(); }
 
 }  // namespace far::inline FARSIDE_BACKEND

@@ -19,13 +19,13 @@
 //
 // Data that belongs to a rank, and to no container, is a far::rank_local (core/rank_local.hpp).
 //
-// Who serves (`FARSIDE_ATTENTION`, far::runtime::options::attention):
+// What serves messages (`FARSIDE_ATTENTION`, far::runtime::options::attention):
 //   poll     the target's own calls of the library that wait (collectives, future::get, a send
 //            that waits for room) and far::progress(). A rank that computes does not serve. The
 //            default.
 //   thread   also a thread of the target. Handlers, and continuations of rpcs, may then run on that
 //            thread, at the same time as the rank's own code. Where memory is coherent it sleeps
-//            until whoever sends wakes it, by an atomic more for each message and answer; elsewhere
+//            until a sender wakes it, by an atomic more for each message and answer; elsewhere
 //            it looks every 20 microseconds, up to a millisecond when it has been idle for long.
 //   rank     refused: see far::attention.
 // Handlers of one rank never run at the same time as each other.
@@ -63,41 +63,42 @@ template <class F, class... Args>
 auto rpc(rank_t to, F&& f, Args&&... args) {
   using Function = std::decay_t<F>;
   detail::require_call<Function, std::decay_t<Args>...>();
-  static_cast<void>(&detail::sends_messages<>::announced);
-  detail::post_office& office = detail::here_office("far::rpc", to);
+  static_cast<void>(&detail::sends_messages<std::void_t<F>>::announced);
+  detail::messenger& messages = detail::messenger_here("far::rpc", to);
   detail::require_members("far::rpc", to, args...);
   auto send = [&](rank_t there, const detail::message_header& as, std::vector<std::byte> bytes) {
-    office.send(there, as, std::move(bytes));
+    messages.send(there, as, std::move(bytes));
   };
-  return detail::begin_call<decltype(send), Function, std::decay_t<Args>...>(office, to, send, f,
+  return detail::begin_call<decltype(send), Function, std::decay_t<Args>...>(messages, to, send, f,
                                                                              args...);
 }
 
-/// The same without an answer: what it returns is dropped, what it throws ends the job.
+/// Calls without an answer: what `f` returns is dropped, what it throws ends the job.
 /// W + A, 2 waits; nothing comes back but an A for each quarter of a ring.
 template <class F, class... Args>
 void rpc_ff(rank_t to, F&& f, Args&&... args) {
   using Function = std::decay_t<F>;
   detail::require_call<Function, std::decay_t<Args>...>();
-  static_cast<void>(&detail::sends_messages<>::announced);
-  detail::post_office& office = detail::here_office("far::rpc_ff", to);
+  static_cast<void>(&detail::sends_messages<std::void_t<F>>::announced);
+  detail::messenger& messages = detail::messenger_here("far::rpc_ff", to);
   detail::require_members("far::rpc_ff", to, args...);
   detail::message_header as{
-      .code = office.name_of(&detail::run_only<Function, std::decay_t<Args>...>), .reply = {}};
-  auto bytes = detail::call_bytes<Function, std::decay_t<Args>...>(office, f, args...);
-  office.prepare(to);
-  office.count_sent();
-  office.send(to, as, std::move(bytes));
+      .code = messages.name_of(&detail::run_only<Function, std::decay_t<Args>...>), .reply = {}};
+  auto bytes = detail::call_bytes<Function, std::decay_t<Args>...>(messages, f, args...);
+  messages.prepare(to);
+  messages.count_sent();
+  messages.send(to, as, std::move(bytes));
 }
 
 /// Collective over all ranks. Returns when every message of every rank has been handled, those that
 /// handlers and continuations of rpcs have sent meanwhile too, every rpc's future is ready, and
 /// puts of handlers are complete. Ships what far::visits have gathered. The end of the runtime does
 /// the same. At least 2 all_reduces, and one more for each round in which something was under way.
-inline void quiesce(std::source_location at = std::source_location::current()) {
+template <class Late = void>  // programs that do not call it compile no messages
+void quiesce(std::source_location at = std::source_location::current()) {
   detail::calls note(detail::here(), *detail::here().world, detail::named<"quiesce">, at);
-  static_cast<void>(&detail::sends_messages<>::announced);
-  detail::post_office::of(detail::here()).quiesce();
+  static_cast<void>(&detail::sends_messages<Late>::announced);
+  detail::messenger::of(detail::here()).quiesce();
 }
 
 }  // namespace far::inline FARSIDE_BACKEND

@@ -69,7 +69,7 @@ class runtime {
   struct options {
     thread_level threads = thread_level::single;
     std::size_t segment = 0;  ///< bytes a rank; 0: FARSIDE_SEGMENT, or what the back end finds best
-    /// Who serves messages. Empty: FARSIDE_ATTENTION (poll, thread), or poll. `thread` makes the
+    /// What serves messages. Empty: FARSIDE_ATTENTION (poll, thread), or poll. `thread` makes the
     /// runtime one for thread_level::multiple.
     std::optional<far::attention> attention{};
   };
@@ -96,7 +96,7 @@ class runtime {
   /// communication.
   bool fail(const char* why) {
     context_->tell_names();
-    if (context_->mourns()) return false;
+    if (context_->is_secondary_failure()) return false;
     context_->slot->say(why);
     return context_->launched();
   }
@@ -182,7 +182,7 @@ inline void compare_simulated(context& c, std::uint64_t number) {
 /// A simulated machine runs many ranks on one thread: it must know whose context is current.
 template <class Context, class Link>
 void bind_to_machine(Link& link, Context* c) {
-  if constexpr (requires { link.machine(); }) {
+  if constexpr (simulates_machine<Link>) {
     auto describe = [](void* of) {
       auto* rank = static_cast<Context*>(of);
       rank->tell_names();
@@ -277,7 +277,7 @@ inline runtime::~runtime() {
   detail::context& c = *context_;
   if (std::uncaught_exceptions() > unwinding_) {
     fail("an exception left the scope of its far::runtime");
-    if (!c.mourns()) c.slot->state.store(end_as_);
+    if (!c.is_secondary_failure()) c.slot->state.store(end_as_);
     if (auto* post = c.messages.load()) post->stop();
     c.values.end();
     detail::end_containers(c);
@@ -289,7 +289,7 @@ inline runtime::~runtime() {
     return;
   }
   try {
-    detail::waits note(c, detail::job::waiting::ending);
+    detail::wait_marker note(c, detail::job::waiting::ending);
     detail::message_service* post = c.service();
     c.tell_names();
     c.slot->left.store(how_it_ends_, std::memory_order_release);
@@ -357,7 +357,7 @@ inline void await_end() { std::this_thread::sleep_for(std::chrono::seconds(5)); 
 
 }  // namespace detail
 
-/// What far::run does; call that. Collective; costs what a far::runtime does.
+/// The body of far::run, for the library. Collective; costs what a far::runtime does.
 template <class Body>
 int run_with(int argc, char** argv, Body& body, runtime::options with) {
   auto one_rank = [&](const detail::start_options& start_with) {
@@ -366,7 +366,7 @@ int run_with(int argc, char** argv, Body& body, runtime::options with) {
     try {
       runtime world(std::in_place, start_with);
       world.how_it_ends_ = detail::job::leaving::far_run;
-      name = detail::text("rank ", rank());
+      name = text("rank ", rank());
       try {
         return detail::call_body(body, argc, argv);
       } catch (const refusal& e) {

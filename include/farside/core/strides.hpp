@@ -25,7 +25,7 @@ class level_list {
     requires(sizeof...(Integers) > 0 && sizeof...(Integers) <= most)
   level_list(Integers... values)
       : values_{static_cast<std::ptrdiff_t>(values)...}, size_(sizeof...(Integers)) {}
-  /// The same from a span. Local; no communication.
+  /// From a span. Local; no communication.
   explicit level_list(std::span<const std::ptrdiff_t> values) : size_(values.size()) {
     if (size_ > most)
       detail::raise("a strided operation was given ", size_,
@@ -43,8 +43,8 @@ class level_list {
   std::size_t size_ = 0;
 };
 
-/// All in elements. `counts[0]` is how many lie side by side. A side whose strides are left out is
-/// dense; otherwise there is one stride less than there are counts.
+/// A shape, counted in elements. `counts[0]` elements lie side by side. A side whose strides are
+/// left out is dense; otherwise it has one stride less than there are counts.
 struct strided {
   level_list counts{};
   level_list far_strides{};
@@ -126,8 +126,8 @@ class stride_levels {
   /// Elements of one piece.
   std::ptrdiff_t run() const { return side_by_side() ? levels_[0].count : 1; }
 
-  /// Joins a level to the one below it if both sides go on where that ends; one of a single
-  /// element says nothing.
+  /// Joins a level to the one below it, if both sides go on where that one ends. A level of a
+  /// single element is dropped.
   void append(const level& next) {
     if (next.count == 1) return;
     if (size_ != 0) {

@@ -37,10 +37,10 @@ superkmer_store collect(std::vector<input_file>& files, const collecting& with,
       all.finish();
       bar.finish();
       if (!all.full()) return std::string();
-      return far::detail::text("the k-mers of these files take more than the ",
-                               with.memory * far::nprocs() >> 20,
-                               " MiB that --memory allows; give more, or --passes ",
-                               2 * with.passes, " to read the files so often");
+      return far::text("the k-mers of these files take more than the ",
+                       with.memory * far::nprocs() >> 20,
+                       " MiB that --memory allows; give more, or --passes ", 2 * with.passes,
+                       " to read the files so often");
     };
     if (auto done = reader.read(add, poll, complete)) {
       records = *done;

@@ -18,7 +18,7 @@ struct failure : std::runtime_error {
 
 template <class... Parts>
 [[noreturn, gnu::cold]] void fail(const Parts&... parts) {
-  throw failure(far::detail::text(parts...));
+  throw failure(far::text(parts...));
 }
 
 /// `what` and why the system refused it.
@@ -65,7 +65,7 @@ int run_program(const char* name, int argc, char** argv, Body body) {
       return body(count, arguments);
     } catch (const failure& e) {
       far::barrier();
-      throw far::refusal(far::detail::text(name, ": ", e.what()));
+      throw far::refusal(far::text(name, ": ", e.what()));
     }
   });
 }

@@ -252,7 +252,7 @@ class input_reader {
       if (last) break;
       last = finished_.value() == sources;
       if (!poll(0, records_)) stop();
-      far::detail::here().wait_round();
+      far::wait_round();
     }
   }
 

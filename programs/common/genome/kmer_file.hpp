@@ -17,7 +17,7 @@
 //         with neighbours: 8 u16, how often A, C, G, T were seen before it, and after it
 //
 // A k-mer is the lesser of itself and its reverse complement. Its partition is that of its
-// minimizer (superkmers.hpp), so that whoever looks for one knows where to search.
+// minimizer (superkmers.hpp), so that a reader who looks for one knows where to search.
 #pragma once
 
 #include "count_table.hpp"

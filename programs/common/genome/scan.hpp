@@ -85,14 +85,14 @@ inline std::string join_fastq(text_window& text, std::size_t next, fastq_record&
   while (quality < found.joined.size()) {
     line more = line_at(text, next);
     if (more.size == no_line)
-      return far::detail::text("the file ends after ", quality, " characters of quality for ",
-                               found.joined.size(), " bases: the record is truncated");
+      return far::text("the file ends after ", quality, " characters of quality for ",
+                       found.joined.size(), " bases: the record is truncated");
     next = more.next;
     quality += more.size;
   }
   if (quality > found.joined.size())
-    return far::detail::text("the quality has more characters than the sequence, which has ",
-                             found.joined.size());
+    return far::text("the quality has more characters than the sequence, which has ",
+                     found.joined.size());
   found.bytes = next;
   return {};
 }
@@ -116,8 +116,7 @@ inline std::string look_at_fastq(text_window& text, fastq_record& found) {
     quality.size = 0;
   }
   if (quality.size != found.size)
-    return far::detail::text("the quality has ", quality.size, " characters, the sequence ",
-                             found.size);
+    return far::text("the quality has ", quality.size, " characters, the sequence ", found.size);
   found.bytes = quality.next;
   return {};
 }
@@ -156,8 +155,8 @@ std::uint64_t scan_fastq(text_window& text, std::uint64_t stop, Sink&& sink, Pol
 
 /// Moves to the first record of four lines that begins here or later: a line '@...' whose second
 /// next line begins with '+' (a line of qualities may begin with '@', but two lines after it comes
-/// a sequence). Where sequences take several lines this may be wrong, or find nothing: whoever
-/// scans the text before will come to another place.
+/// a sequence). Where sequences take several lines this may be wrong, or find nothing: the
+/// rank that scans the text before will come to another place.
 inline void find_fastq_record(text_window& text) {
   line current = line_at(text, 0);
   while (current.size != no_line) {

@@ -1,10 +1,10 @@
-// Genomes with repeats, and reads of them with errors, from a seed: whoever makes read number n, it
-// is the same.
+// Genomes with repeats, and reads of them with errors, from a seed. Read number n is the same on
+// whatever rank it is made.
 #pragma once
 
 #include "kmer.hpp"
 
-#include <farside/core/hash.hpp>
+#include <farside/base/random.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -12,19 +12,6 @@
 #include <string>
 
 namespace genome {
-
-/// Numbers that depend on a seed and a position only.
-class random_stream {
- public:
-  random_stream(std::uint64_t seed, std::uint64_t stream)
-      : state_(far::detail::mix(seed) ^ far::detail::mix(~stream)) {}
-  std::uint64_t next() { return far::detail::mix(state_ += 0x9e37'79b9'7f4a'7c15); }
-  std::uint64_t below(std::uint64_t n) { return far::detail::reduce_hash(next(), n); }
-  double real() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-
- private:
-  std::uint64_t state_;
-};
 
 inline char complement(char base) {
   unsigned code = code_of[static_cast<unsigned char>(base)];
@@ -35,7 +22,7 @@ inline char complement(char base) {
 inline std::string make_genome(std::uint64_t length, std::uint64_t repeats,
                                std::uint64_t repeat_length, std::uint64_t seed) {
   std::string result(length, 'A');
-  random_stream random(seed, 0);
+  far::random_stream random(seed, 0);
   for (char& base : result) base = "ACGT"[random.below(4)];
   repeat_length = std::min(repeat_length, length);
   for (std::uint64_t i = 0; i < repeats; ++i) {
@@ -61,7 +48,7 @@ struct read_maker {
     std::string sequence, quality;
   };
   read make(std::uint64_t number) const {
-    random_stream random(seed, number + 1);
+    far::random_stream random(seed, number + 1);
     std::size_t places = circular ? bases.size() : bases.size() - length + 1;
     std::size_t at = random.below(places);
     bool reverse = random.below(2) == 1;

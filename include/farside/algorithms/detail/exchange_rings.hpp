@@ -1,21 +1,20 @@
 // What far::exchange stands on: bytes from every member to every member, through rings that lie at
 // the receiver, one for each sender. docs/protocols/exchange.md tells the whole protocol.
 //
-//   at the receiver, written by sender s:        ring[s]: | ... taken | arrived, to be handled |
-//   free ... |
-//                                                          ^ puts              atomics:
-//                                                          arrived[phase & 1][s]
-//   at the sender, written by receiver r:        credits[r]: bytes that r has handled of those sent
-//   to it
+//   at the receiver, written by sender s:
+//     ring[s]:   | ... taken | arrived, to be handled | free ... |            by puts
+//     arrived[phase & 1][s]: how many bytes s has written                     by atomics
+//   at the sender, written by receiver r:
+//     credits[r]: how many bytes r has handled of those that were sent to it  by atomics
 //
-// One producer and one consumer a ring: nobody contends for anything, and bytes keep their order.
-// All counts only grow. Invariant: credits <= handled <= arrived <= written <= credits + ring, so
-// the bytes a sender may write are bytes that its receiver has done with.
+// A ring has one producer and one consumer: nobody contends for anything, and bytes keep their
+// order. All counts only grow. Invariant: credits <= handled <= arrived <= written <= credits +
+// ring. So the bytes that a sender may write are bytes that its receiver has done with.
 //
-// Memory order: a sender writes, flushes, then adds to `arrived`: who sees the sum sees the bytes
-// (message passing, docs/memory_model.md). A receiver is done with the bytes before it adds to
-// `credits` (a get is performed before what follows it), and a sender sees credits before it writes
-// (load buffering).
+// Memory order: a sender writes, flushes, then adds to `arrived`: a receiver that sees the sum sees
+// the bytes (message passing, docs/memory_model.md). A receiver is done with the bytes before it
+// adds to `credits` (a get is performed before what follows it), and a sender sees credits before
+// it writes (load buffering).
 //
 // Where memory is coherent a sender writes its elements straight into the free part of the ring,
 // and a receiver handles them there: no copy is made at all. Elsewhere a message is gathered in a
@@ -23,6 +22,7 @@
 #pragma once
 
 #include <farside/algorithms/detail/quiescence.hpp>
+#include <farside/algorithms/exchange_statistics.hpp>
 #include <farside/base/function_ref.hpp>
 #include <farside/base/mutants.hpp>
 #include <farside/core/detail/container.hpp>
@@ -35,18 +35,7 @@
 #include <new>
 #include <vector>
 
-namespace far::inline FARSIDE_BACKEND {
-
-/// What one rank has seen of an exchange. Bytes are those of the elements.
-struct exchange_statistics {
-  std::uint64_t messages = 0;         ///< shipped by this rank
-  std::uint64_t bytes_sent = 0;       ///< in them
-  std::uint64_t bytes_handled = 0;    ///< given to handlers of this rank
-  std::uint64_t stalls = 0;           ///< times that this rank waited for room at another one
-  std::uint64_t largest_backlog = 0;  ///< bytes it kept aside meanwhile, at most
-};
-
-namespace detail {
+namespace far::inline FARSIDE_BACKEND::detail {
 
 /// Bytes, aligned for anything.
 struct aligned_buffer {
@@ -83,7 +72,8 @@ class exchange_rings : public shared_state {
 
   /// Collective. `message` and `unit` in bytes; `message` is a multiple of `unit`.
   exchange_rings(const container_options& with, std::size_t message, std::size_t messages);
-  void release() override;
+  inline void release()
+      override;  // `inline` here: the table of virtual functions is made where it is used
 
   line& to(rank_t member) {
     if (member >= lines_.size()) [[unlikely]]
@@ -221,7 +211,7 @@ void exchange_rings::wait_for(rank_t to, const handler* meanwhile, Ready ready) 
   if (ready()) return;
   ++seen_.stalls;
   context& c = here();
-  detail::waits note(c, job::waiting::room, members.world_rank(to), label.c_str());
+  detail::wait_marker note(c, job::waiting::room, members.world_rank(to), label.c_str());
   while (!ready())
     if (drain(meanwhile) == 0) c.wait_round();
 }
@@ -403,7 +393,7 @@ inline void exchange_rings::keep(rank_t from, const std::byte* bytes, std::size_
 inline void exchange_rings::finish(const handler& with) {
   require_outside_handler("finish");
   context& c = here();
-  detail::waits note(c, job::waiting::exchange, job::no_rank, label.c_str());
+  detail::wait_marker note(c, job::waiting::exchange, job::no_rank, label.c_str());
   for (bool idle = false;;) {
     std::uint64_t handled = drain(&with);
     bool all_out = true;
@@ -418,5 +408,4 @@ inline void exchange_rings::finish(const handler& with) {
   ++phase_;
 }
 
-}  // namespace detail
-}  // namespace far::inline FARSIDE_BACKEND
+}  // namespace far::inline FARSIDE_BACKEND::detail

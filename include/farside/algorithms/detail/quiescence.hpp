@@ -4,13 +4,16 @@
 //
 // Waves run up a tree of radix 8 and back down. A member joins a wave only when it is idle.
 //
-//             round r, a member                                    its words, in its own segment
+//   round r of a member:
 //
-//   gathering --idle, and all children have reported r-->          reports[8] {sent, handled}: puts
-//       ^          sums go to the parent: put, flush, atomic       rounds[8]: the round of each
-//       report |                                                 |        verdict: round << 1 | at
-//       rest |                                                 v
-//       '--- tells its children the verdict <-- waiting for the parent's verdict on r
+//   gathering ---- idle, and all children have reported r: ----> waiting for the parent's
+//       ^          sums go to the parent by put, flush, atomic   verdict on r
+//       |                                                              |
+//       +----------------- tells its children the verdict <------------+
+//
+//   its words, in its own segment:   reports[8]: {sent, handled} of each child    by puts
+//                                    rounds[8]: the round of each report          by atomics
+//                                    verdict: round << 1 | at rest                by atomics
 //
 // The root says 'at rest' when all that was sent by this wave had been handled by the wave before:
 // S(r) == H(r-1). Why that is right: every report of r-1 precedes every report of r, and counts

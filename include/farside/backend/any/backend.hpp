@@ -12,13 +12,13 @@
 #include <farside/backend/smp/backend.hpp>
 
 #include <memory>
+#include <tuple>
 
 namespace far::inline FARSIDE_BACKEND::detail::any_backend {
 
 class backend {
  public:
   using request = any_backend::request;
-  using view = shared_view;
   static constexpr const char* name = "any";
 
   explicit backend(const start_options& options) {
@@ -35,37 +35,37 @@ class backend {
   bool racy_get() const { return facts_.racy_get; }
   rank_t rank() const { return facts_.rank; }
   rank_t nprocs() const { return facts_.nprocs; }
-  std::size_t segment_size() const { return facts_.segment; }
+  std::size_t segment_size() const { return facts_.segment_size; }
 
-  view quick_view() const { return facts_.view; }
-  static constexpr bool has_plain_jobs = true;
+  std::tuple<fixed_segments> fast_links() const { return {facts_.segments.fixed()}; }
+  mapped_segments segments() const { return facts_.segments; }
 
   void* address(rank_t rank, std::size_t offset) const {
-    if (facts_.view) [[likely]]
-      return facts_.view.address(rank, offset);
+    if (facts_.segments) [[likely]]
+      return facts_.segments.address(rank, offset);
     return port_->address(rank, offset);
   }
 
   void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
-    if (facts_.view) [[likely]]
-      return facts_.view.put(rank, offset, from, bytes);
+    if (facts_.segments) [[likely]]
+      return facts_.segments.put(rank, offset, from, bytes);
     port_->put(rank, offset, from, bytes);
   }
   void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
-    if (facts_.view) [[likely]]
-      return facts_.view.get(rank, offset, to, bytes);
+    if (facts_.segments) [[likely]]
+      return facts_.segments.get(rank, offset, to, bytes);
     port_->get(rank, offset, to, bytes);
   }
   request async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
-    if (!facts_.view) [[unlikely]]
+    if (!facts_.segments) [[unlikely]]
       return port_->async_put(rank, offset, from, bytes);
-    facts_.view.put(rank, offset, from, bytes);
+    facts_.segments.put(rank, offset, from, bytes);
     return {};
   }
   request async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
-    if (!facts_.view) [[unlikely]]
+    if (!facts_.segments) [[unlikely]]
       return port_->async_get(rank, offset, to, bytes);
-    facts_.view.get(rank, offset, to, bytes);
+    facts_.segments.get(rank, offset, to, bytes);
     return {};
   }
 
@@ -84,45 +84,45 @@ class backend {
 
   template <atomic_op Op, atomic_word T>
   T fetch_op(rank_t rank, std::size_t offset, T value) {
-    if (facts_.view) [[likely]]
-      return facts_.view.fetch_op<Op>(rank, offset, value);
+    if (facts_.segments) [[likely]]
+      return facts_.segments.fetch_op<Op>(rank, offset, value);
     return static_cast<T>(
         port_->fetch_op(Op, kind_of_word<T>(), rank, offset, static_cast<std::uint64_t>(value)));
   }
   template <atomic_word T>
   T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
-    if (facts_.view) [[likely]]
-      return facts_.view.compare_swap(rank, offset, expected, desired);
+    if (facts_.segments) [[likely]]
+      return facts_.segments.compare_swap(rank, offset, expected, desired);
     return static_cast<T>(port_->compare_swap(kind_of_word<T>(), rank, offset,
                                               static_cast<std::uint64_t>(expected),
                                               static_cast<std::uint64_t>(desired)));
   }
   template <atomic_word T>
   T atomic_load(rank_t rank, std::size_t offset) {
-    if (facts_.view) [[likely]]
-      return facts_.view.atomic_load<T>(rank, offset);
+    if (facts_.segments) [[likely]]
+      return facts_.segments.atomic_load<T>(rank, offset);
     return static_cast<T>(port_->atomic_load(kind_of_word<T>(), rank, offset));
   }
   template <atomic_op Op, atomic_word T>
   request async_fetch_op(rank_t rank, std::size_t offset, T value, T& old) {
-    if (!facts_.view) [[unlikely]]
+    if (!facts_.segments) [[unlikely]]
       return port_->async_fetch_op(Op, kind_of_word<T>(), rank, offset,
                                    static_cast<std::uint64_t>(value), &old);
-    old = facts_.view.fetch_op<Op>(rank, offset, value);
+    old = facts_.segments.fetch_op<Op>(rank, offset, value);
     return {};
   }
   template <atomic_word T>
   request async_compare_swap(rank_t rank, std::size_t offset, T expected, T desired, T& old) {
-    if (!facts_.view) [[unlikely]]
+    if (!facts_.segments) [[unlikely]]
       return port_->async_compare_swap(kind_of_word<T>(), rank, offset,
                                        static_cast<std::uint64_t>(expected),
                                        static_cast<std::uint64_t>(desired), &old);
-    old = facts_.view.compare_swap(rank, offset, expected, desired);
+    old = facts_.segments.compare_swap(rank, offset, expected, desired);
     return {};
   }
 
-  void flush(rank_t rank) { facts_.view ? facts_.view.flush() : port_->flush(rank); }
-  void flush() { facts_.view ? facts_.view.flush() : port_->flush(); }
+  void flush(rank_t rank) { facts_.segments ? facts_.segments.flush() : port_->flush(rank); }
+  void flush() { facts_.segments ? facts_.segments.flush() : port_->flush(); }
   void signal(rank_t rank, std::size_t offset) { port_->signal(rank, offset); }
   bool await(std::size_t offset, std::uint64_t count) { return port_->await(offset, count); }
   bool start_barrier() { return port_->start_barrier(); }

@@ -48,8 +48,8 @@ struct port_facts {
   bool coherent = false, async_progress = false, racy_get = false;
   bool watches_memory = false;  ///< see the concept of that name
   rank_t rank = 0, nprocs = 1;
-  std::size_t segment = 0;
-  shared_view view{};  ///< null unless all ranks share memory
+  std::size_t segment_size = 0;
+  mapped_segments segments{};  ///< null unless all ranks share memory
 };
 
 class port {

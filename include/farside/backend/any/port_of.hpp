@@ -71,8 +71,8 @@ class port_of final : public port {
     result.watches_memory = watches_memory<Link>;
     result.rank = link_.rank();
     result.nprocs = link_.nprocs();
-    result.segment = link_.segment_size();
-    if constexpr (requires { link_.quick_view(); }) result.view = link_.quick_view();
+    result.segment_size = link_.segment_size();
+    if constexpr (maps_segments<Link>) result.segments = link_.segments();
     return result;
   }
   void* address(rank_t rank, std::size_t offset) const override {
@@ -93,30 +93,28 @@ class port_of final : public port {
   }
 
   bool accumulates(component_kind kind) const override {
-    if constexpr (has_accumulate)
-      return with_component(kind, [&]<class C> { return link_.template accumulates<C>(); });
-    else
-      return link_.coherent();
+    return with_component(kind, [&]<class C> {
+      if constexpr (detail::accumulates<Link, C>)
+        return link_.template accumulates<C>();
+      else
+        return false;
+    });
   }
   void accumulate(component_kind kind, rank_t rank, std::size_t offset, const void* from,
                   std::size_t n) override {
     with_component(kind, [&]<class C> {
-      if constexpr (has_accumulate)
+      if constexpr (detail::accumulates<Link, C>)
         link_.accumulate(rank, offset, static_cast<const C*>(from), n);
-      else
-        add_in_place(link_.address(rank, offset), static_cast<const C*>(from), n);
     });
   }
   request async_accumulate(component_kind kind, rank_t rank, std::size_t offset, const void* from,
                            std::size_t n) override {
-    if constexpr (has_accumulate) {
-      return with_component(kind, [&]<class C> {
+    return with_component(kind, [&]<class C> {
+      if constexpr (starts_accumulates<Link, C>)
         return request(link_.async_accumulate(rank, offset, static_cast<const C*>(from), n));
-      });
-    } else {
-      accumulate(kind, rank, offset, from, n);
-      return {};
-    }
+      else
+        return accumulate(kind, rank, offset, from, n), request();
+    });
   }
 
   std::uint64_t fetch_op(atomic_op op, word_kind kind, rank_t rank, std::size_t offset,
@@ -164,13 +162,13 @@ class port_of final : public port {
     return link_.await(offset, count);
   }
   bool start_barrier() override {
-    if constexpr (requires { link_.start_barrier(); })
+    if constexpr (has_barrier<Link>)
       return link_.start_barrier();
     else
       return false;
   }
   bool await_barrier() override {
-    if constexpr (requires { link_.await_barrier(); })
+    if constexpr (has_barrier<Link>)
       return link_.await_barrier();
     else
       return true;
@@ -182,15 +180,15 @@ class port_of final : public port {
   void abort(const char* why) override { link_.abort(why); }
 
   void bind([[maybe_unused]] const rank_binding& to) override {
-    if constexpr (has_machine)
+    if constexpr (simulates_machine<Link>)
       link_.machine().bind(link_.rank(),
                            {to.context, to.enter, to.describe, to.stands, to.explain});
   }
   void terminated([[maybe_unused]] bool excusable) override {
-    if constexpr (has_machine) link_.machine().terminated(link_.rank(), excusable);
+    if constexpr (simulates_machine<Link>) link_.machine().terminated(link_.rank(), excusable);
   }
   bool allocation_fails() override {
-    if constexpr (has_machine)
+    if constexpr (simulates_machine<Link>)
       return link_.machine().allocation_fails();
     else
       return false;
@@ -215,10 +213,6 @@ class port_of final : public port {
   }
 
  private:
-  static constexpr bool has_machine = requires(Link& link) { link.machine(); };
-  static constexpr bool has_accumulate =
-      requires(Link& link, const double* from) { link.async_accumulate(0, 0, from, 1); };
-
   Link link_;
 };
 

@@ -17,6 +17,7 @@
 #include <farside/backend/mpi/session.hpp>
 
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
@@ -24,8 +25,6 @@ namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
 class backend {
  public:
   using request = mpi_backend::request;
-  using view = shared_view;
-  using far_view = quick_window;
   static constexpr const char* name = "mpi";
 
   explicit backend(const start_options& options) : backend(options, MPI_COMM_WORLD) {}
@@ -50,9 +49,13 @@ class backend {
   bool async_progress() const { return shared_ || far_.async_progress(); }
   static constexpr bool racy_get() { return true; }
 
-  view quick_view() const { return shared_ ? view(memory_) : view(); }
-  far_view quick_far_view() { return shared_ ? far_view() : far_.quick(); }
-  static constexpr bool has_plain_jobs = true;
+  std::tuple<fixed_segments, window_link> fast_links() const {
+    if (shared_) return {memory_.fixed(), window_link()};
+    return {fixed_segments(), far_.fast_link()};
+  }
+  mapped_segments segments() const {
+    return shared_ ? mapped_segments(memory_) : mapped_segments();
+  }
 
   rank_t rank() const { return session_.rank(); }
   rank_t nprocs() const { return session_.nprocs(); }

@@ -1,14 +1,17 @@
 // Far memory of a job whose ranks do not all share theirs: a window, or messages.
 #pragma once
 
-#include <farside/backend/mpi/quick_window.hpp>
+#include <farside/backend/mpi/fast_link.hpp>
 #include <farside/backend/mpi/request.hpp>
 #include <farside/backend/mpi/served/memory.hpp>
 #include <farside/backend/mpi/served/open.hpp>
 #include <farside/backend/mpi/window.hpp>
 #include <farside/backend/mpi/window_accumulate.hpp>
+#include <farside/backend/mpi/window_async.hpp>
+#include <farside/backend/mpi/window_blocks.hpp>
 #include <farside/backend/mpi/window_memory.hpp>
 #include <farside/backend/mpi/window_strict.hpp>
+#include <farside/backend/mpi/window_waits.hpp>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
 
@@ -19,7 +22,7 @@ class far_memory {
     served_ = mpi.settings().served();
     served_ ? messages_.open(mpi, options) : window_.open(mpi, options);
     rank_ = mpi.rank();
-    if (!served_ && window_.is_plain()) quick_ = quick_window(window_);
+    if (!served_ && window_.is_plain()) fast_ = window_link(window_);
   }
   void close() { served_ ? messages_.close() : window_.close(); }
 
@@ -37,20 +40,20 @@ class far_memory {
     return rank == rank_ ? window_.own_address(offset) : nullptr;
   }
 
-  /// Null in jobs that have none.
-  quick_window quick() const { return quick_; }
+  /// False in jobs that have none.
+  window_link fast_link() const { return fast_; }
 
   void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
-    if (quick_) return quick_.put(rank, offset, from, bytes);
+    if (fast_) return fast_.put(rank, offset, from, bytes);
     served_ ? messages_.put(rank, offset, from, bytes) : window_.put(rank, offset, from, bytes);
   }
   void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
-    if (quick_) return quick_.get(rank, offset, to, bytes);
+    if (fast_) return fast_.get(rank, offset, to, bytes);
     served_ ? messages_.get(rank, offset, to, bytes) : window_.get(rank, offset, to, bytes);
   }
   request async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
-    if (quick_ && bytes <= window::small) {  // not worth a request
-      quick_.put(rank, offset, from, bytes);
+    if (fast_ && bytes <= window::small) {  // not worth a request
+      fast_.put(rank, offset, from, bytes);
       return {};
     }
     return request(served_ ? messages_.async_put(rank, offset, from, bytes)
@@ -105,9 +108,9 @@ class far_memory {
   void flush(rank_t rank) { served_ ? messages_.flush(rank) : window_.flush(rank); }
   /// After an atomic, which ends with MPI_Win_flush: that orders this CPU's loads, or may not.
   void settle(rank_t rank) {
-    if (!quick_)
+    if (!fast_)
       flush(rank);
-    else if (!quick_.flush_is_a_fence())
+    else if (!fast_.flush_is_a_fence())
       std::atomic_thread_fence(std::memory_order_seq_cst);
   }
   void flush() { served_ ? messages_.flush() : window_.flush(); }
@@ -128,7 +131,7 @@ class far_memory {
 
  private:
   bool served_ = false;
-  quick_window quick_;
+  window_link fast_;
   rank_t rank_ = 0;
   mpi_backend::window window_;
   served::memory messages_;

@@ -37,7 +37,7 @@ inline job::slot* take_server_slot(std::uint64_t ranks, std::uint64_t number) {
   job::slot* slot = take_server_slot(static_cast<std::uint64_t>(all) - mpi.nprocs(), mpi.rank());
   MPI_Request end;
   MPI_Ibarrier(mpi.whole(), &end);
-  served::patience rounds(mpi.crowded());
+  served::patience rounds(mpi.oversubscribed());
   served::patience::serve_only();
   std::signal(SIGQUIT, SIG_IGN);  // asks ranks for their stacks
   for (int done = 0; !done;) {
@@ -48,7 +48,7 @@ inline job::slot* take_server_slot(std::uint64_t ranks, std::uint64_t number) {
     MPI_Test(&end, &done, MPI_STATUS_IGNORE);
     if (done || !rounds.rest()) continue;
     if (auto lost = mpi.lost_rank(); lost >= 0) {
-      if (slot != nullptr) slot->bereaved.store(1);
+      if (slot != nullptr) slot->secondary_failure.store(1);
       std::fprintf(stderr, "a progress rank ends, as rank %lld has died\n",
                    static_cast<long long>(lost));
       std::fflush(nullptr);

@@ -1,232 +1,27 @@
-// The MPI library of this process: starting and ending it, the communicators of the job, who of it
-// serves others (strategy.hpp), and which of its ranks are on this node and alive.
+// An MPI job as this process sees it: it starts and ends MPI, makes the communicators of the job,
+// decides which processes serve others (strategy.hpp), and watches those of its node.
 #pragma once
 
-#include <farside/backend/concept.hpp>
+#include <farside/backend/mpi/processes.hpp>
+#include <farside/backend/mpi/startup.hpp>
 #include <farside/backend/mpi/strategy.hpp>
 #include <farside/backend/shared/communication_library.hpp>
 #include <farside/backend/shared/shared_memory.hpp>
-#include <farside/backend/shared/started_alone.hpp>
-#include <farside/base/environment.hpp>
 #include <farside/base/error.hpp>
 #include <farside/base/job_board.hpp>
 
 #include <mpi.h>
-#include <poll.h>
-#include <sched.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
-#include <filesystem>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <string>
-#include <string_view>
-#include <system_error>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
-
-/// Completes a request without keeping the core from a rank it waits for: MPICH's own waits do not
-/// yield, and with 7 ranks on 2 cores cost a time slice each. `look` is called once a round.
-template <class Look>
-void wait_politely(MPI_Request& request, Look&& look) {
-  constexpr int spins = 100;
-  for (int done = 0, round = 0;; ++round) {
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (done) return;
-    if (round < spins) continue;
-    look();
-    sched_yield();
-  }
-}
-
-inline void wait_politely(MPI_Request& request) {
-  wait_politely(request, [] {});
-}
-
-inline std::string mpi_error_text(int code) {
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  return text;
-}
-
-inline bool mpi_is_initialized() {
-  int flag = 0;
-  MPI_Initialized(&flag);
-  return flag != 0;
-}
-
-inline bool mpi_is_finalized() {
-  int flag = 0;
-  MPI_Finalized(&flag);
-  return flag != 0;
-}
-
-#if defined(OPEN_MPI)
-inline constexpr const char* mpi_library = "Open MPI";
-inline constexpr const char* other_launchers =
-    ", with Open MPI's mpirun, or with 'srun --mpi=pmix' where Slurm has it";
-#elif defined(MPICH_VERSION)
-inline constexpr const char* mpi_library = "MPICH";
-inline constexpr const char* other_launchers =
-    ", with MPICH's mpiexec, or with 'srun --mpi=pmi2' where both know it";
-#else
-inline constexpr const char* mpi_library = "this MPI";
-inline constexpr const char* other_launchers = ", or with the mpiexec of the MPI it is built with";
-#endif
-
-inline void refuse_to_be_alone(const std::optional<job::foreign_start>& start) {
-  refuse_separate_jobs(mpi_library, start,
-                       "MPI is told of none of them, so that launcher and " +
-                           std::string(mpi_library) + " do not know each other",
-                       other_launchers);
-}
-
-inline const char* thread_level_name(int level) {
-  if (level == MPI_THREAD_MULTIPLE) return "MPI_THREAD_MULTIPLE";
-  if (level == MPI_THREAD_SERIALIZED) return "MPI_THREAD_SERIALIZED";
-  return level == MPI_THREAD_FUNNELED ? "MPI_THREAD_FUNNELED" : "MPI_THREAD_SINGLE";
-}
-
-// Open MPI 4 prefers its window component `osc rdma`, whose compare-and-swap crashes the program
-// (a segmentation fault on one node with 4.1.4). Version 5 has no `osc pt2pt` to fall back on and
-// is left alone.
-#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
-#define FARSIDE_MPI_AVOIDS_OSC_RDMA 1
-#else
-#define FARSIDE_MPI_AVOIDS_OSC_RDMA 0
-#endif
-
-/// Whether a value of Open MPI's parameter `osc` ("sm,ucx", "^rdma", "") lets `component` be used.
-inline bool allows_osc(std::string_view value, const std::string& component) {
-  bool excludes = value.starts_with('^');
-  std::string list = "," + std::string(value.substr(excludes ? 1 : 0)) + ",";
-  bool named = list.find("," + component + ",") != std::string::npos;
-  return excludes ? !named : named || value.empty();
-}
-
-/// Before MPI_Init: keeps Open MPI from choosing `osc rdma`, so that a plain `mpirun ./program`
-/// works. A choice of the user that names rdma stays, and is refused when a window is needed.
-inline void avoid_osc_rdma() {
-  if constexpr (!FARSIDE_MPI_AVOIDS_OSC_RDMA) return;
-  auto value = setting("OMPI_MCA_osc").value_or("");
-  if (value.empty()) setenv("OMPI_MCA_osc", "^rdma", 1);
-  if (value.starts_with('^') && allows_osc(value, "rdma"))
-    setenv("OMPI_MCA_osc", (value + ",rdma").c_str(), 1);
-}
-
-/// Whether this node has a network that reads and writes memory by itself: Linux lists InfiniBand,
-/// RoCE, Omni-Path and EFA in one folder.
-inline bool has_rdma() {
-  std::error_code ignored;
-  return std::filesystem::directory_iterator("/sys/class/infiniband", ignored) !=
-         std::filesystem::directory_iterator();
-}
-
-/// Before MPI_Init, for windows on nodes without RDMA: `osc pt2pt` of Open MPI 4 before `osc ucx`.
-/// For an atomic ucx locks its target by a compare-and-swap through the network, again and again
-/// until it succeeds, and unlocks it by another one; pt2pt sends one message, which the target
-/// answers. pt2pt refuses several threads, so ucx stays for these, and for who names it.
-inline void prefer_osc_pt2pt() {
-  if constexpr (FARSIDE_MPI_AVOIDS_OSC_RDMA)
-    if (!has_rdma()) setenv("OMPI_MCA_osc_ucx_priority", "1", 0);
-}
-
-/// Before MPI_Init, for strategies by messages: with more ranks than cores Open MPI yields in every
-/// MPI_Test that finds nothing. On Linux 6.18 a yield gives away a time slice, so that with 3 ranks
-/// on 2 cores an answer took 3 ms instead of some microseconds. Our waits nap by themselves, later,
-/// so there is no use for a choice of the user.
-inline void avoid_yields() {
-#ifdef OPEN_MPI
-  setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1);
-#endif
-}
-
-/// The bytes of a parameter of the MPI library (Open MPI: an MCA parameter), wherever it was set:
-/// environment, command line or file. All zero if there is none.
-inline std::vector<char> library_parameter(const char* name) {
-  std::vector<char> value(4096, '\0');
-  int provided = 0, index = 0, count = 0;
-  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return value;
-  MPI_T_cvar_handle handle;
-  if (MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS &&
-      MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count) == MPI_SUCCESS) {
-    value.resize(value.size() + static_cast<std::size_t>(std::max(count, 0)), '\0');
-    if (MPI_T_cvar_read(handle, value.data()) != MPI_SUCCESS) value.assign(value.size(), '\0');
-    MPI_T_cvar_handle_free(&handle);
-  }
-  MPI_T_finalize();
-  return value;
-}
-inline std::string library_setting(const char* name) { return library_parameter(name).data(); }
-inline unsigned library_number(const char* name) {
-  unsigned number;
-  std::memcpy(&number, library_parameter(name).data(), sizeof number);
-  return number;
-}
-
-/// For who ends without MPI_Finalize. The daemon of MPICH's mpiexec takes a connection that closes
-/// for a crash, kills the other processes of its host, and mpiexec prints BAD TERMINATION. This is
-/// what MPI_Finalize would tell it (a line of PMI version 1, which MPICH before 4.1 speaks), after
-/// which it expects nothing more. Without such a daemon there is no PMI_FD, and nothing to do.
-inline void take_leave_of_mpiexec() {
-  auto fd = integer_setting("PMI_FD", 0, 1 << 20);
-  if (!fd) return;
-  constexpr std::string_view leave = "cmd=finalize\n";
-  if (send(static_cast<int>(*fd), leave.data(), leave.size(), MSG_NOSIGNAL) <= 0) return;
-  // The answer says that the daemon has read it, before it can see the connection close.
-  pollfd answer{static_cast<int>(*fd), POLLIN, 0};
-  constexpr int patience_ms = 2000;
-  poll(&answer, 1, patience_ms);
-}
-
-/// A process of this node. The start time tells it from a later one with the same number.
-struct process {
-  std::uint64_t rank, pid, started;
-
-  /// State and start time of a process as /proc tells; 'X' if there is none.
-  static std::pair<char, std::uint64_t> look_up(std::uint64_t pid) {
-    std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
-    std::string line;
-    std::getline(in, line);
-    auto name_end = line.rfind(')');  // the name may hold blanks and brackets
-    if (name_end == std::string::npos) return {'X', 0};
-    std::istringstream rest(line.substr(name_end + 1));
-    char state = 'X';
-    rest >> state;
-    std::uint64_t started = 0;
-    std::string skipped;
-    for (int field = 4; field < 22; ++field) rest >> skipped;
-    rest >> started;
-    return {state, started};
-  }
-
-  static process self(rank_t rank) {
-    auto pid = static_cast<std::uint64_t>(getpid());
-    return {rank, pid, look_up(pid).second};
-  }
-
-  /// A zombie counts as gone: not every launcher reaps at once.
-  bool alive() const {
-    auto [state, since] = look_up(pid);
-    return state != 'X' && state != 'Z' && since == started;
-  }
-};
-
-/// What every process knows of every other one. All are words, so that MPI can move them.
-struct seat {
-  std::uint64_t node;    ///< counted from 0
-  std::uint64_t group;   ///< of its node: those whom one server serves
-  std::uint64_t serves;  ///< 1: a server; 0: a rank of the program
-  std::uint64_t rank;    ///< as far::rank() says; servers have the numbers after the last rank
-  std::uint64_t pid, started;
-};
 
 class session {
  public:
@@ -237,7 +32,7 @@ class session {
 
   const strategy_settings& settings() const { return settings_; }
   MPI_Comm comm() const { return comm_; }    ///< the ranks of the program
-  MPI_Comm whole() const { return whole_; }  ///< those, and who serves them
+  MPI_Comm whole() const { return whole_; }  ///< those, and the processes that serve them
   bool serves() const { return serves_; }    ///< this process is not a rank of the program
   rank_t rank() const { return rank_; }
   rank_t nprocs() const { return nprocs_; }
@@ -246,8 +41,10 @@ class session {
   bool multiple_threads() const { return multiple_threads_; }
   /// FARSIDE_MPI_STRICT, of any rank: nothing beyond the MPI standard, see window.hpp.
   bool strict() const { return strict_; }
-  /// More ranks on this node than cores: whoever waits must let others run.
-  bool crowded(rank_t threads = 1) const { return node_processes_ * threads > usable_cores(); }
+  /// More ranks on this node than cores: a rank that waits must let others run.
+  bool oversubscribed(rank_t threads = 1) const {
+    return node_processes_ * threads > usable_cores();
+  }
 
   /// The least of what all ranks give; below 2^63, as MPICH 4.0 compares as if signed. Collective.
   std::uint64_t least(std::uint64_t mine) const { return least(mine, comm_); }
@@ -263,7 +60,7 @@ class session {
   bool all(bool mine) const { return least(mine ? 1 : 0) == 1; }
   bool all_of_whole(bool mine) const { return least(mine ? 1 : 0, whole_) == 1; }
 
-  /// Who is where, by the ranks of whole(). Collective over whole().
+  /// Where each process is, by the ranks of whole(). Collective over whole().
   std::vector<seat> seats();
   /// Makes the servers of strategy::spawned, which join whole() (spawn.hpp). Collective.
   void spawn();
@@ -280,7 +77,7 @@ class session {
   /// Collective.
   template <class Look>
   void gather_to_finish(Look&& look);
-  /// Lets those leave who only serve: nobody has anything to ask any more (server_process.hpp).
+  /// Lets the servers leave: no rank has anything to ask any more (server_process.hpp).
   void release_servers() const {
     if (comm_ == whole_) return;
     MPI_Request request;
@@ -514,7 +311,7 @@ inline void session::meet_node(MPI_Comm node) {
 inline std::vector<seat> session::seats() {
   int all = 0;
   MPI_Comm_size(whole_, &all);
-  rank_t others = static_cast<rank_t>(all) - nprocs_;  // who are not of this process's kind
+  rank_t others = static_cast<rank_t>(all) - nprocs_;  // of the other kind: servers, or ranks
   process self = process::self(serves_ ? others + rank_ : rank_);
   seat mine{node_, group_, serves_ ? 1u : 0u, self.rank, self.pid, self.started};
   std::vector<seat> result(static_cast<std::size_t>(all));
@@ -545,7 +342,7 @@ inline std::vector<seat> session::seats() {
 /// does not end a job in which a rank left with _exit(0).
 ///
 /// No rank is taken for lost that merely finished first: gather_to_finish() holds every rank until
-/// all are beyond asking, so whoever is gone while another rank still asks has died.
+/// all are beyond asking, so a rank that is gone while another one still asks has died.
 inline std::int64_t session::lost_rank() {
   constexpr std::uint64_t interval_ns = 500'000'000;
   std::uint64_t now = job::monotonic_ns();

@@ -6,7 +6,7 @@
 //   progress_rank    messages; some ranks of each node serve, and never return to the user's main
 //   spawned          messages; processes made by MPI_Comm_spawn serve
 //
-// docs/strategies.md has the costs of each. Where all ranks are on one node and may share memory,
+// docs/mpi_progress.md has the costs of each. Where all ranks are on one node and may share memory,
 // none of this is used: loads and stores do everything.
 #pragma once
 
@@ -28,7 +28,7 @@ inline const char* name_of(strategy how) {
   return names[static_cast<int>(how)];
 }
 
-/// Which ranks of a node serve, and whom.
+/// Which processes of a node serve, and which ranks they serve.
 enum class placement {
   packed,  ///< the ranks of a node are cut into k groups; the last of each serves its group
   last,    ///< the last k serve; the others are cut into k groups

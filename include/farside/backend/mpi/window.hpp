@@ -7,7 +7,8 @@
 //   - the trait `racy_get`: a get may overlap puts, and MPI leaves its result open; we assume that
 //     libraries copy aligned blocks by whole words. We hand them no other blocks of 8 bytes or
 //     more, see by_words() and out_of_phase().
-//   - that a put stores a word once, so that who sees it may change it: see docs/memory_model.md.
+//   - that a put stores a word once, so that a rank that sees it may change it: see
+//     docs/memory_model.md.
 //   - that atomics of several kinds (add, swap, compare-and-swap) on a word at one time are atomic,
 //     see window::allocate().
 //   - that a rank's own loads of its memory see what atomics of others write there, in await() and
@@ -16,7 +17,9 @@
 // FARSIDE_MPI_STRICT=1 does without, at a price: window_strict.hpp.
 #pragma once
 
-#include <farside/backend/mpi/mpich_waits.hpp>
+#include <farside/backend/mpi/blocks.hpp>
+#include <farside/backend/mpi/completions.hpp>
+#include <farside/backend/mpi/mpich_yield.hpp>
 #include <farside/backend/mpi/request.hpp>
 #include <farside/backend/mpi/session.hpp>
 #include <farside/backend/shared/add_in_place.hpp>
@@ -56,7 +59,7 @@ inline MPI_Op mpi_op() {
 template <atomic_op Op>
 inline constexpr bool needs_loop = Op == atomic_op::min || Op == atomic_op::max;
 
-class window {
+class window : completions {
  public:
   window() = default;
   window(const window&) = delete;
@@ -82,7 +85,7 @@ class window {
   // flush orders, unless in strict mode. Atomics always go through MPI, as they may meet those of
   // others.
   [[gnu::noinline]] void put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
-    if (own(rank)) return racy_copy<false>(base_ + offset, from, offset, bytes);
+    if (own(rank)) return copy_words<false>(base_ + offset, from, offset, bytes);
     if (single_ && bytes <= small) [[likely]] {
       start_put(rank, offset, std::memcpy(room_ + offset % 8, from, bytes), bytes);
       use_room(bytes + 8);
@@ -96,12 +99,12 @@ class window {
 
   [[gnu::noinline]] void get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     if (own(rank)) {
-      racy_copy<true>(to, base_ + offset, offset, bytes);
+      copy_words<true>(to, base_ + offset, offset, bytes);
       return acquire_fence();
     }
     if (out_of_phase(to, offset, bytes)) [[unlikely]] {
       get_by_copies(rank, offset, to, bytes);
-    } else if (use_request_forms && (bytes < long_get || several_nodes_ || crowded_)) {
+    } else if (use_request_forms && (bytes < long_get || several_nodes_ || oversubscribed_)) {
       mpi_backend::complete(async_get(rank, offset, to, bytes));
     } else {
       bool nothing_else = plain_ && all_settled();
@@ -113,10 +116,8 @@ class window {
   }
 
   /// One thread, not strict, and all segments begin at the same place of their windows: then
-  /// quick_window does what most operations are.
+  /// window_link does what most operations are.
   bool is_plain() const { return plain_; }
-  /// So many bytes are one call of MPI, whose counts are ints.
-  static constexpr std::size_t longest = std::size_t{1} << 30;
   /// So many are copied by a put of any kind, if there is one thread.
   static constexpr std::size_t small = 256;
   /// From so many on MPICH's flushes are no slower than its requests, and soon faster: 9.1 instead
@@ -173,8 +174,8 @@ class window {
 
   void flush() {
     if (started_.load(std::memory_order_relaxed) > flushed_) {
-      if (crowded_) [[unlikely]]
-        knock_dirty();
+      if (oversubscribed_) [[unlikely]]
+        nudge_dirty_targets();
       wait_in_mpi waiting;
       if (single_) {
         flushed_ = started_.load(std::memory_order_relaxed);
@@ -185,52 +186,15 @@ class window {
     order_own();
   }
 
-  /// The barrier of all ranks, after a flush: MPI's own. Open MPI's takes longer than our signals
-  /// (1000 and 750 ns between two ranks), MPICH's less (980 and 2460).
-  bool start_barrier() {
-    if constexpr (use_request_forms) MPI_Ibarrier(comm_, &barrier_);
-    return use_request_forms;
-  }
+  // window_waits.hpp
+  /// A barrier of all ranks, after a flush. False: not in this job.
+  bool start_barrier();
   /// False: not yet, and time to look around.
-  bool await_barrier() {
-    constexpr int polls = 200;
-    const int spins = crowded_ ? 0 : 50;
-    for (int i = 0; i < polls; ++i) {
-      int done = 0;
-      MPI_Test(&barrier_, &done, MPI_STATUS_IGNORE);
-      if (done) {
-        MPI_Win_sync(win_);
-        return true;
-      }
-      if (i >= spins) sched_yield();
-    }
-    return false;
-  }
+  bool await_barrier();
+  bool await(std::size_t offset, std::uint64_t count);
 
   /// As shared_memory's: the word counts in steps of two. Bit 0 stays clear, as nobody sleeps.
   void signal(rank_t rank, std::size_t offset) { fetch(rank, offset, std::uint64_t{2}, MPI_SUM); }
-
-  /// Loads its own word, as the unified memory model allows. Polling it by an atomic of MPI, as in
-  /// strict mode, does too, but on Open MPI's `osc ucx` the atomics of other ranks on the one that
-  /// polls never came through (100 bit-ors: none in 15 s), unless it also calls progress().
-  bool await(std::size_t offset, std::uint64_t count) {
-    constexpr int polls = 200;
-    const int spins = crowded_ ? 0 : 50;
-    std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(base_ + offset));
-    for (int i = 0; i < polls; ++i) {
-      MPI_Win_sync(win_);
-      std::uint64_t seen = strict_ ? atomic_load<std::uint64_t>(rank_, offset)
-                                   : word.load(std::memory_order_acquire);
-      if (seen >> 1 >= count) {
-        MPI_Win_sync(win_);
-        return true;
-      }
-      if (flush_is_a_fence_ && i < spins) continue;  // nobody needs to be served
-      progress();
-      if (i >= spins) sched_yield();
-    }
-    return false;
-  }
 
   /// Serves what other ranks ask of this one.
   void progress() {
@@ -252,7 +216,7 @@ class window {
   }
 
  private:
-  friend class quick_window;
+  friend class window_link;
 
   void flush_own_or_clean(rank_t rank) {
     if (dirty(rank)) complete(rank);
@@ -306,50 +270,15 @@ class window {
   static constexpr bool library_allocates = false;
 #endif
 
-  /// What this rank knows of another one.
-  struct target {
-    MPI_Aint start = 0;           ///< where its segment begins in its window, see open()
-    std::uint64_t settled = 0;    ///< operations up to this number are complete at the origin
-    std::uint64_t under_way = 0;  ///< operations that have one, begun since the last flush
-  };
-
   MPI_Aint place(rank_t rank, std::size_t offset) const {
-    return targets_[rank].start + static_cast<MPI_Aint>(offset);
-  }
-
-  // What is not yet complete at its target. Each put gets a stamp, 2, 3, ...; a target is dirty if
-  // its last stamp is above what flush() has covered, and flush(rank) sets it to 0 (see clean()).
-  // One thread could take a flush that another has only begun for done, so with several threads
-  // nothing is ever taken for clean again once it was dirty: every stamp is 1, and flushed_ stays
-  // 0.
-  [[gnu::always_inline]] void mark(rank_t rank) {
-    std::uint64_t stamp = single_ ? started_.load(std::memory_order_relaxed) + 1 : 1;
-    started_.store(stamp, std::memory_order_relaxed);
-    last(rank).store(stamp, std::memory_order_relaxed);
-  }
-
-  std::atomic_ref<std::uint64_t> last(rank_t rank) const {
-    return std::atomic_ref<std::uint64_t>(lasts_[rank]);
-  }
-  /// A get that finds a 0 goes the shortest way, by MPI. It never does of this rank's own memory,
-  /// of which the last stamp is at least the first one, which no operation has; except where MPI
-  /// does little more than a load. That takes 33 ns there instead of 24, but whose memory it is
-  /// nobody can predict where ranks are drawn at random, and a wrong guess takes longer.
-  static constexpr std::uint64_t clean_own = 1;
-  void clean(rank_t rank) {
-    bool shortest = rank != rank_ || flush_is_a_fence_;
-    last(rank).store(shortest ? 0 : clean_own, std::memory_order_relaxed);
-  }
-
-  [[gnu::always_inline]] bool dirty(rank_t rank) const {
-    return last(rank).load(std::memory_order_relaxed) > flushed_;
+    return starts_[rank] + static_cast<MPI_Aint>(offset);
   }
 
   /// All operations of this rank on `rank` are complete there, once it returns; it says so before,
   /// as nobody else asks meanwhile.
   [[gnu::always_inline]] void complete(rank_t rank) {
-    if (crowded_) [[unlikely]]
-      knock(rank);
+    if (oversubscribed_) [[unlikely]]
+      nudge_target(rank);
     wait_in_mpi waiting;
     if (single_) {
       target& to = targets_[rank];
@@ -367,37 +296,13 @@ class window {
 #ifdef OPEN_MPI
     complete(rank);
 #else
-    if (crowded_) [[unlikely]]
-      knock(rank);
+    if (oversubscribed_) [[unlikely]]
+      nudge_target(rank);
     wait_in_mpi waiting;
     MPI_Win_flush_local(static_cast<int>(rank), win_);
     if (single_) targets_[rank].settled = numbered_;
 #endif
   }
-
-  /// Operations that have a request are numbered, so that one flush completes all before it.
-  std::uint64_t number(rank_t rank) {
-    if (!single_) return 0;
-    ++targets_[rank].under_way;
-    ++under_way_;
-    return ++numbered_;
-  }
-  /// None is under way, to any rank. Only then is a local flush of Open MPI's `osc pt2pt` sure to
-  /// return, see complete_local().
-  bool all_settled() const { return under_way_ == 0; }
-  void settle(target& to) {
-    to.settled = numbered_;
-    under_way_ -= std::exchange(to.under_way, 0);
-  }
-  void settle_all() {
-    for (rank_t rank = 0; rank < nprocs_; ++rank) {
-      targets_[rank].under_way = 0;
-      targets_[rank].settled = numbered_;
-    }
-    under_way_ = 0;
-  }
-
-  bool settled(rank_t rank, std::uint64_t number) const { return targets_[rank].settled >= number; }
 
   /// A small put copies its source and need not wait until MPI has read it: MPI_Win_flush_local is
   /// a round trip on some networks. The copies lie one after another in a store that is emptied
@@ -422,24 +327,6 @@ class window {
   }
   void use_operands() {
     if (single_) use_room(sizeof(operands));
-  }
-
-  /// Whether one call of MPI does it.
-  static bool one_block(std::size_t offset, std::size_t bytes) {
-    return bytes < 8 || ((offset | bytes) % 8 == 0 && bytes <= longest);
-  }
-
-  /// Calls `move(begin, length)` for blocks that hold only whole words of the segment, or less than
-  /// one word each.
-  template <class Move>
-  static void by_words(std::size_t offset, std::size_t bytes, Move&& move) {
-    std::size_t begin = -offset % 8;
-    if (begin != 0) move(std::size_t{0}, begin);
-    for (std::size_t length; bytes - begin >= 8; begin += length) {
-      length = std::min(longest, (bytes - begin) / 8 * 8);
-      move(begin, length);
-    }
-    if (begin < bytes) move(begin, bytes - begin);
   }
 
   /// Whether words of the segment would not be words of the private side: a copy of such a block
@@ -497,14 +384,14 @@ class window {
   // meanwhile. Where ranks share cores, wait for the answer to a get of one spare byte, and yield,
   // before the flush: by then the target has run. 3 and 7 ranks on 2 cores are 4 to 6 times as fast
   // by it.
-  [[gnu::noinline]] void knock(rank_t rank) {
+  [[gnu::noinline]] void nudge_target(rank_t rank) {
     char answer;
-    MPI_Request request = start_knock(rank, answer);
+    MPI_Request request = start_nudge(rank, answer);
     wait_politely(request);
   }
-  void knock_dirty();
+  void nudge_dirty_targets();
   void empty_store();
-  MPI_Request start_knock(rank_t rank, char& answer) {
+  MPI_Request start_nudge(rank_t rank, char& answer) {
     MPI_Request request;
     MPI_Rget(&answer, 1, MPI_BYTE, static_cast<int>(rank), spare_byte_, 1, MPI_BYTE, win_,
              &request);
@@ -521,26 +408,17 @@ class window {
   MPI_Win win_ = MPI_WIN_NULL;
   MPI_Aint start_ = 0;  ///< where segments begin, if that is the same place in all windows
   MPI_Comm comm_ = MPI_COMM_NULL;
-  std::unique_ptr<std::uint64_t[]> lasts_;  ///< of each rank the last stamp
-  std::unique_ptr<target[]> targets_;
+  std::unique_ptr<MPI_Aint[]> starts_;  ///< of each rank: where its segment begins in its window
   MPI_Request barrier_ = MPI_REQUEST_NULL;
-  rank_t rank_ = 0;
-  rank_t nprocs_ = 1;
-  bool single_ = true;
   bool strict_ = false;
   bool plain_ = true;
   bool several_nodes_ = false;
-  bool flush_is_a_fence_ = false;  ///< of the CPU, and no more: Open MPI's `osc sm`
   std::atomic<unsigned> own_calls_ = 0;
 #ifdef OPEN_MPI
-  static constexpr bool crowded_ = false;  // it yields by itself
+  static constexpr bool oversubscribed_ = false;  // it yields by itself
 #else
-  bool crowded_ = false;
+  bool oversubscribed_ = false;
 #endif
-  std::atomic<std::uint64_t> started_ = 0;  ///< the last stamp
-  std::uint64_t flushed_ = 0;               ///< stamps up to this one are complete
-  std::uint64_t numbered_ = 0;
-  std::uint64_t under_way_ = 0;
   std::unique_ptr<char[]> store_;
   char *room_ = nullptr, *last_room_ = nullptr;
   MPI_Aint spare_byte_ = 0;
@@ -549,160 +427,5 @@ class window {
   char* base_ = nullptr;  ///< the first page boundary in it: this rank's segment
   std::size_t segment_ = 0;
 };
-
-[[gnu::noinline]] inline bool complete_now(pending operation) {
-  if (operation.handle == MPI_REQUEST_NULL) {
-    complete(operation);
-    return true;
-  }
-  int done = 0;
-  MPI_Test(&operation.handle, &done, MPI_STATUS_IGNORE);
-  if (done) delete operation.own;
-  return done != 0;
-}
-
-[[gnu::noinline]] inline void complete(pending operation) {
-  if (operation.handle != MPI_REQUEST_NULL)
-    wait_politely(operation.handle);
-  else
-    operation.owner->complete_local(operation.rank, operation.number);
-  delete operation.own;
-}
-
-inline pending window::async_put(rank_t rank, std::size_t offset, const void* from,
-                                 std::size_t bytes) {
-  if (own(rank) || (single_ && bytes <= small) || out_of_phase(from, offset, bytes)) {
-    put(rank, offset, from, bytes);
-    return {};
-  }
-  if (!use_request_forms || strict_ || !one_block(offset, bytes)) {
-    start_put(rank, offset, from, bytes);
-    return {this, MPI_REQUEST_NULL, nullptr, number(rank), rank};
-  }
-  MPI_Request handle;
-  int count = static_cast<int>(bytes);
-  MPI_Rput(from, count, MPI_BYTE, static_cast<int>(rank), place(rank, offset), count, MPI_BYTE,
-           win_, &handle);
-  mark(rank);
-  return {this, handle, nullptr, 0, rank};
-}
-
-inline pending window::async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
-  if (own(rank)) {
-    get(rank, offset, to, bytes);
-    return {};
-  }
-  if (out_of_phase(to, offset, bytes)) [[unlikely]] {
-    get_by_copies(rank, offset, to, bytes);
-    return {};
-  }
-  if (!use_request_forms || strict_ || !one_block(offset, bytes)) {
-    start_get(rank, offset, to, bytes);
-    return {this, MPI_REQUEST_NULL, nullptr, number(rank), rank};
-  }
-  if (dirty(rank)) complete(rank);
-  MPI_Request handle;
-  int count = static_cast<int>(bytes);
-  MPI_Rget(to, count, MPI_BYTE, static_cast<int>(rank), place(rank, offset), count, MPI_BYTE, win_,
-           &handle);
-  return {this, handle, nullptr, 0, rank};
-}
-
-template <atomic_op Op, atomic_word T>
-pending window::async_fetch_op(rank_t rank, std::size_t offset, T value, T& old) {
-  if constexpr (needs_loop<Op>) {
-    old = fetch_op<Op>(rank, offset, value);
-    return {};
-  } else {
-    if (strict_) {
-      old = fetch_by_swaps<Op>(*this, rank, offset, value);
-      return {};
-    }
-    auto [kept, own] = place_operands();
-    std::memcpy(&kept->value, &value, sizeof value);
-    int to = static_cast<int>(rank);
-    MPI_Datatype type = word_type<T>();
-    MPI_Request handle = MPI_REQUEST_NULL;
-    if constexpr (use_request_forms)
-      MPI_Rget_accumulate(&kept->value, 1, type, &old, 1, type, to, place(rank, offset), 1, type,
-                          mpi_op<Op>(), win_, &handle);
-    else
-      MPI_Fetch_and_op(&kept->value, &old, type, to, place(rank, offset), mpi_op<Op>(), win_);
-    mark(rank);
-    use_operands();
-    return {this, handle, own, number(rank), rank};
-  }
-}
-
-template <atomic_word T>
-pending window::async_compare_swap(rank_t rank, std::size_t offset, T expected, T desired, T& old) {
-  auto [kept, own] = place_operands();
-  std::memcpy(&kept->value, &desired, sizeof desired);
-  std::memcpy(&kept->expected, &expected, sizeof expected);
-  MPI_Compare_and_swap(&kept->value, &kept->expected, &old, word_type<T>(), static_cast<int>(rank),
-                       place(rank, offset), win_);
-  mark(rank);
-  use_operands();
-  return {this, MPI_REQUEST_NULL, own, number(rank), rank};
-}
-
-[[gnu::cold]] inline void window::put_blocks(rank_t rank, std::size_t offset, const void* from,
-                                             std::size_t bytes) {
-  by_words(offset, bytes, [&](std::size_t begin, std::size_t length) {
-    put_block(rank, offset + begin, static_cast<const char*>(from) + begin, length);
-  });
-}
-
-[[gnu::cold]] inline void window::get_blocks(rank_t rank, std::size_t offset, void* to,
-                                             std::size_t bytes) {
-  by_words(offset, bytes, [&](std::size_t begin, std::size_t length) {
-    get_block(rank, offset + begin, static_cast<char*>(to) + begin, length);
-  });
-}
-
-[[gnu::cold]] inline void window::put_by_copies(rank_t rank, std::size_t offset, const void* from,
-                                                std::size_t bytes) {
-  constexpr std::size_t piece = std::size_t{1} << 16;
-  std::vector<std::uint64_t> words(std::min(bytes, piece) / 8 + 2);
-  char* copy = reinterpret_cast<char*>(words.data()) + offset % 8;
-  for (std::size_t begin = 0; begin < bytes; begin += piece) {
-    std::size_t length = std::min(piece, bytes - begin);
-    std::memcpy(copy, static_cast<const char*>(from) + begin, length);
-    start_put(rank, offset + begin, copy, length);
-    complete_local(rank);
-  }
-}
-
-[[gnu::cold]] inline void window::get_by_copies(rank_t rank, std::size_t offset, void* to,
-                                                std::size_t bytes) {
-  constexpr std::size_t piece = std::size_t{1} << 16;
-  std::vector<std::uint64_t> words(std::min(bytes, piece) / 8 + 2);
-  char* copy = reinterpret_cast<char*>(words.data()) + offset % 8;
-  for (std::size_t begin = 0; begin < bytes; begin += piece) {
-    std::size_t length = std::min(piece, bytes - begin);
-    get(rank, offset + begin, copy, length);
-    std::memcpy(static_cast<char*>(to) + begin, copy, length);
-  }
-}
-
-[[gnu::cold]] inline void window::empty_store() {
-  if (crowded_) knock_dirty();
-  wait_in_mpi waiting;
-#ifdef OPEN_MPI
-  if (!FARSIDE_MUTANT(mpi_store_emptied_early))
-    MPI_Win_flush_all(win_);  // not local, see complete_local()
-#else
-  MPI_Win_flush_local_all(win_);
-#endif
-  room_ = store_.get();
-}
-
-inline void window::knock_dirty() {
-  std::vector<MPI_Request> requests;
-  std::vector<char> answers(nprocs_);
-  for (rank_t rank = 0; rank < nprocs_; ++rank)
-    if (dirty(rank)) requests.push_back(start_knock(rank, answers[rank]));
-  for (MPI_Request& request : requests) wait_politely(request);
-}
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend

@@ -26,7 +26,7 @@ template <component C>
 void window::start_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
   serve_before_own(rank);
   for (std::size_t begin = 0, length; begin < n; begin += length) {
-    length = std::min(n - begin, longest / sizeof(C));
+    length = std::min(n - begin, longest_block / sizeof(C));
     int count = static_cast<int>(length);
     MPI_Accumulate(from + begin, count, component_type<C>(), static_cast<int>(rank),
                    place(rank, offset + begin * sizeof(C)), count, component_type<C>(), MPI_SUM,
@@ -53,7 +53,7 @@ pending window::async_accumulate(rank_t rank, std::size_t offset, const C* from,
     accumulate(rank, offset, from, n);
     return {};
   }
-  if (!use_request_forms || n > longest / sizeof(C)) {
+  if (!use_request_forms || n > longest_block / sizeof(C)) {
     start_accumulate(rank, offset, from, n);
     return {this, MPI_REQUEST_NULL, nullptr, number(rank), rank};
   }

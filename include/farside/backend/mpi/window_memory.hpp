@@ -70,7 +70,7 @@ inline void window::open(const session& mpi, const start_options& options) {
     last_room_ = room_ + (store_bytes - small - 8);
   }
 #ifndef OPEN_MPI
-  crowded_ = mpi.crowded();
+  oversubscribed_ = mpi.oversubscribed();
 #endif
   std::size_t asked =
       options.segment != 0 ? options.segment : size_setting("FARSIDE_SEGMENT").value_or(0);
@@ -152,10 +152,10 @@ inline void window::exchange_starts(const session& mpi) {
   MPI_Iallgather(&start, 1, MPI_UINT64_T, starts.data(), 1, MPI_UINT64_T, mpi.comm(), &request);
   wait_politely(request);
   targets_ = std::make_unique<target[]>(nprocs_);
+  starts_ = std::make_unique<MPI_Aint[]>(nprocs_);
   lasts_ = std::make_unique<std::uint64_t[]>(nprocs_);
-  for (rank_t rank = 0; rank < nprocs_; ++rank)
-    targets_[rank].start = static_cast<MPI_Aint>(starts[rank]);
-  start_ = targets_[0].start;
+  for (rank_t rank = 0; rank < nprocs_; ++rank) starts_[rank] = static_cast<MPI_Aint>(starts[rank]);
+  start_ = starts_[0];
   if (single_) {
     started_ = flushed_ = 1;
     clean(rank_);

@@ -36,7 +36,7 @@ void by_types(std::size_t offset, std::size_t bytes, std::size_t most, Move&& mo
 
 [[gnu::cold]] inline void window::put_strictly(rank_t rank, std::size_t offset, const void* from,
                                                std::size_t bytes) {
-  by_types(offset, bytes, longest,
+  by_types(offset, bytes, longest_block,
            [&](std::size_t begin, std::size_t length, MPI_Datatype type, std::size_t size) {
              const char* source = static_cast<const char*>(from) + begin;
              if (size == 1) return put_block(rank, offset + begin, source, length);
@@ -48,7 +48,7 @@ void by_types(std::size_t offset, std::size_t bytes, std::size_t most, Move&& mo
 
 [[gnu::cold]] inline void window::get_strictly(rank_t rank, std::size_t offset, void* to,
                                                std::size_t bytes) {
-  by_types(offset, bytes, longest,
+  by_types(offset, bytes, longest_block,
            [&](std::size_t begin, std::size_t length, MPI_Datatype type, std::size_t size) {
              char* target = static_cast<char*>(to) + begin;
              if (size == 1) return get_block(rank, offset + begin, target, length);

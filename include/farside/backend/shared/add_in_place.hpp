@@ -1,5 +1,5 @@
 // Additions to memory that other CPUs add to at the same time: accumulate on coherent memory, and
-// by whoever serves a segment.
+// by processes that serve a segment.
 //
 // One atomic an element, relaxed: like a put, an accumulate is ordered by flush alone. Integers are
 // one fetch_add each, floating point is a compare-and-swap loop. On an arm64 core (Neoverse N1) an

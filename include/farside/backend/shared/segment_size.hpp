@@ -11,7 +11,7 @@ namespace far::inline FARSIDE_BACKEND::detail {
 
 /// Room for all of the machine's memory in each segment, as nothing is committed before it is
 /// touched; less only where the address space of so many ranks would not hold it, or where it would
-/// be no usual_view that has twice of what each rank could have.
+/// be no fixed_segments that have twice of what each rank could have.
 inline std::size_t default_segment(rank_t nprocs) {
 #ifdef FARSIDE_TSAN
   constexpr unsigned address_bits = 33;  // the sanitizer maps a multiple of it, and asks for it
@@ -21,8 +21,8 @@ inline std::size_t default_segment(rank_t nprocs) {
   unsigned rank_bits = static_cast<unsigned>(std::bit_width(nprocs - 1u));
   unsigned bits = static_cast<unsigned>(std::bit_width(memory_limit() - 1));
   std::size_t size = std::size_t{1} << std::min(bits, address_bits - rank_bits);
-  bool is_enough = memory_limit() / nprocs <= usual_view::apart / 2;
-  return is_enough ? std::min(size, usual_view::apart) : size;
+  bool is_enough = memory_limit() / nprocs <= fixed_segments::apart / 2;
+  return is_enough ? std::min(size, fixed_segments::apart) : size;
 }
 
 inline std::size_t choose_segment(const start_options& options, rank_t nprocs) {

@@ -1,22 +1,12 @@
-// Loads, stores and CPU atomics on the segments of ranks that share memory: all of the smp back
-// end, and the MPI back end's path for jobs on one node.
+// The mapping of the segments of ranks that share memory, and how they wait for each other.
 //
-// Memory order (docs/memory_model.md is the contract; these are the reasons):
-//  - put: relaxed stores. Nothing orders them but flush.
-//  - flush: a sequentially consistent fence. Complete at the target means that whoever reads
-//    afterwards sees it, so a later get of this rank must not run ahead of the put (store
-//    buffering): release is not enough.
-//  - get: relaxed loads and an acquire fence (nothing on x86, `dmb ishld` or `ldar` on arm64).
-//    A get is complete on return, so nothing that follows may run ahead of it.
-//  - atomics: sequentially consistent, so that they have one order among all ranks.
-//  - signal: flush precedes it in every use, and its add is acq_rel; await loads with acquire.
+// Memory order: flush precedes a signal in every use, and its add is acq_rel; await loads with
+// acquire. (Loads, stores and atomics: segments.hpp.)
 #pragma once
 
-#include <farside/backend/concept.hpp>
-#include <farside/base/cpu_atomics.hpp>
+#include <farside/backend/shared/segments.hpp>
+#include <farside/base/cpu.hpp>
 #include <farside/base/error.hpp>
-#include <farside/base/mutants.hpp>
-#include <farside/base/word_copy.hpp>
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -35,118 +25,8 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-/// The order of a get of few words is part of its loads: those of an arm64 let later ones run ahead
-/// as if there were none, and take it back if somebody has changed what they read; a fence makes
-/// them wait. Words in the first cache took 1.1 ns so, one after another, instead of 3.2.
-#ifdef FARSIDE_TSAN
-inline constexpr bool loads_acquire = false;
-#else
-inline constexpr bool loads_acquire = !FARSIDE_MUTANT(get_without_acquire);
-#endif
-
-/// put, get, atomics and flush where ranks share memory, whose addresses `Self` knows.
-template <class Self>
-class shared_operations {
- public:
-  static constexpr bool guarded_by_pages = true;  ///< see shared_memory::guard
-
-  [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,
-                                  std::size_t bytes) {
-    racy_copy<false>(self().address(rank, offset), from, offset, bytes);
-  }
-
-  [[gnu::always_inline]] void get(rank_t rank, std::size_t offset, void* to,
-                                  std::size_t bytes) const {
-    if (is_small(bytes) && (offset | bytes) % 8 == 0 && loads_acquire) {
-      for (std::size_t i = 0; i < bytes; i += 8) {
-        std::uint64_t word =
-            std::atomic_ref(at<std::uint64_t>(rank, offset + i)).load(std::memory_order_acquire);
-        std::memcpy(static_cast<char*>(to) + i, &word, 8);
-      }
-      return;
-    }
-    racy_copy<true>(to, self().address(rank, offset), offset, bytes);
-    if (!FARSIDE_MUTANT(get_without_acquire)) acquire_fence();
-  }
-
-  template <atomic_op Op, atomic_word T>
-  T fetch_op(rank_t rank, std::size_t offset, T value) {
-    return cpu_fetch<Op>(at<T>(rank, offset), value);
-  }
-
-  template <atomic_word T>
-  T compare_swap(rank_t rank, std::size_t offset, T expected, T desired) {
-    cpu_compare_swap(at<T>(rank, offset), expected, desired);
-    return expected;
-  }
-
-  template <atomic_word T>
-  T atomic_load(rank_t rank, std::size_t offset) const {
-    return std::atomic_ref<T>(at<T>(rank, offset)).load(atomics_order);
-  }
-
-  void flush() {
-#ifndef FARSIDE_TSAN
-    if (!FARSIDE_MUTANT(flush_without_fence)) std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-  }
-  void flush(rank_t) { flush(); }
-
-  template <class T>
-  T& at(rank_t rank, std::size_t offset) const {
-    return *static_cast<T*>(self().address(rank, offset));
-  }
-
- private:
-  const Self& self() const { return static_cast<const Self&>(*this); }
-};
-
-/// Segments at a place that the compiler knows, so that the address of a far pointer waits for no
-/// load (docs/decisions/0012-addresses-are-reckoned.md). It is between the program and what
-/// sanitizers keep for themselves; a job that has no room there has its segments elsewhere.
-class usual_view : public shared_operations<usual_view> {
- public:
-  static constexpr std::uintptr_t base = std::uintptr_t{1} << 45;
-  static constexpr unsigned shift = 38;
-  static constexpr std::size_t apart = std::size_t{1} << shift;
-  static constexpr rank_t most_ranks = 192;
-
-  [[gnu::always_inline]] static void* address(rank_t rank, std::size_t offset) {
-#if defined(__x86_64__)
-    // The last addition is the CPU's own when it accesses memory. What follows an atomic waits for
-    // it there, and each step to the next one's address is a tenth of its time.
-    std::uintptr_t of_rank_0 = base + offset;
-    asm("" : "+r"(of_rank_0));
-    return reinterpret_cast<char*>(of_rank_0) + (std::uintptr_t{rank} << shift);
-#else
-    // An offset is less than `apart`: said so, the two halves are put together without a carry.
-    return reinterpret_cast<char*>(base) + (std::uintptr_t{rank} << shift | (offset & (apart - 1)));
-#endif
-  }
-};
-
-/// Where the segments of all ranks lie: one after another, so many bytes apart. All that loads,
-/// stores and atomics need, so that a thread can keep a copy at hand. Null if `base` is.
-class shared_view : public shared_operations<shared_view> {
- public:
-  using usual = usual_view;
-
-  constexpr shared_view() = default;
-  constexpr shared_view(char* base, std::size_t apart) : base_(base), apart_(apart) {}
-  explicit operator bool() const { return base_ != nullptr; }
-  bool is_usual() const { return reinterpret_cast<std::uintptr_t>(base_) == usual_view::base; }
-
-  void* address(rank_t rank, std::size_t offset) const {
-    return base_ + rank * apart_ + offset;  // a shift takes three steps of an x86-64
-  }
-
- protected:
-  char* base_ = nullptr;
-  std::size_t apart_ = 0;  ///< a power of two
-};
-
 /// The mapping of the segments as one rank has it, and its signals.
-class shared_memory : public shared_view {
+class shared_memory : public mapped_segments {
  public:
   shared_memory() = default;
 
@@ -267,7 +147,7 @@ inline shared_memory::shared_memory(int fd, rank_t rank, rank_t nprocs, std::siz
   spins_ = nprocs <= usable_cores() ? 2000 : 0;
 }
 
-/// At the usual place if there is room, else wherever there is.
+/// At the fixed place if there is room, else wherever there is.
 inline bool shared_memory::map(int fd) {
   constexpr int access = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_NORESERVE;
   const std::size_t in_file = apart_;
@@ -276,9 +156,9 @@ inline bool shared_memory::map(int fd) {
 #else
   constexpr bool can = true;
 #endif
-  if (can && segment_ <= usual_view::apart && nprocs_ <= usual_view::most_ranks) {
-    base_ = reinterpret_cast<char*>(usual_view::base);
-    apart_ = usual_view::apart;
+  if (can && segment_ <= fixed_segments::apart && nprocs_ <= fixed_segments::most_ranks) {
+    base_ = reinterpret_cast<char*>(fixed_segments::base);
+    apart_ = fixed_segments::apart;
     for (; mapped_ < nprocs_; ++mapped_) {
       void* wanted = base_ + mapped_ * apart_;
       void* at = mmap(wanted, segment_, access, flags | MAP_FIXED_NOREPLACE, fd,
@@ -320,9 +200,9 @@ inline void shared_memory::guard(std::size_t mapped) {
 }
 
 inline void shared_memory::unmap(rank_t ranks) {
-  const std::size_t each = is_usual() ? segment_ : apart_;  // what map() has asked for
+  const std::size_t each = is_fixed() ? segment_ : apart_;  // what map() has asked for
   for (rank_t rank = 0; rank < ranks; ++rank) munmap(base_ + rank * apart_, each);
-  if (ranks != 0 && !is_usual()) munmap(base_ + ranks * apart_, null_guard);
+  if (ranks != 0 && !is_fixed()) munmap(base_ + ranks * apart_, null_guard);
   mapped_ = 0;
 }
 

@@ -4,17 +4,12 @@
 #pragma once
 
 #include <farside/backend/sim/settings.hpp>
+#include <farside/base/mixing.hpp>
 
 #include <algorithm>
 #include <cstdint>
 
 namespace far::inline FARSIDE_BACKEND::detail::sim_backend {
-
-inline std::uint64_t mix(std::uint64_t x) {
-  x ^= x >> 30, x *= 0xbf58476d1ce4e5b9;
-  x ^= x >> 27, x *= 0x94d049bb133111eb;
-  return x ^ x >> 31;
-}
 
 /// A chance of `num` in 256.
 using chance = unsigned;
@@ -57,7 +52,8 @@ class adversary {
 
  private:
   std::uint64_t draw() {
-    return mix(settings_.seed * 0x9e3779b97f4a7c15 + mix(step_ * 0xd1342543de82ef95 + ++draws_));
+    constexpr std::uint64_t step_factor = 0xd134'2543'de82'ef95;
+    return scramble(settings_.seed * mix_offset + scramble(step_ * step_factor + ++draws_));
   }
 
   void change_mood() {

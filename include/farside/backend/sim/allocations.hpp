@@ -1,5 +1,5 @@
-// What of the simulated segments is allocated, and by whom: every access to memory that is freed,
-// that was never allocated, or that belongs to another block meanwhile ends the run.
+// Which parts of the simulated segments are allocated, and by which rank: every access to memory
+// that is freed, that was never allocated, or that belongs to another block meanwhile ends the run.
 //
 // The heaps say what they give out and take back (watches_memory in backend/concept.hpp). Each
 // aligned word of a segment has one byte of shadow: 0 where nothing is allocated, otherwise the
@@ -29,7 +29,7 @@
 
 namespace far::inline FARSIDE_BACKEND::detail::sim_backend {
 
-/// Who did something to a block, and at which step of the run.
+/// Which rank did something to a block, and at which step of the run.
 struct deed {
   rank_t by = 0;
   std::uint64_t at = 0;
@@ -151,7 +151,7 @@ class allocated_blocks {
   struct block {
     std::size_t bytes = 0;
     deed allocated{}, freed{};
-    deed before{};  ///< who freed what lay there, if `reused`
+    deed before{};  ///< which rank freed what lay there, if `reused`
     bool free = false, reused = false;
     generation number = 0;
   };

@@ -7,6 +7,7 @@
 #include <farside/backend/shared/started_alone.hpp>
 #include <farside/backend/sim/clock.hpp>
 #include <farside/backend/sim/operations.hpp>
+#include <farside/backend/sim/request.hpp>
 #include <farside/base/job_board.hpp>
 
 #include <memory>
@@ -15,35 +16,6 @@
 #include <utility>
 
 namespace far::inline FARSIDE_BACKEND::detail::sim_backend {
-
-/// A handle of something in flight. One that is dropped waits first.
-class request {
- public:
-  request() = default;
-  request(world& where, rank_t me, world::events parts)
-      : where_(&where), me_(me), parts_(std::move(parts)) {}
-  request(request&& other) noexcept
-      : where_(other.where_), me_(other.me_), parts_(std::exchange(other.parts_, {})) {}
-  request& operator=(request&& other) noexcept {
-    if (this == &other) return *this;
-    wait();
-    where_ = other.where_;
-    me_ = other.me_;
-    parts_ = std::exchange(other.parts_, {});
-    return *this;
-  }
-  ~request() { wait(); }
-
-  bool test() { return parts_.empty() || where_->ask(me_, parts_); }
-  void wait() {
-    if (!parts_.empty()) where_->complete(parts_);
-  }
-
- private:
-  world* where_ = nullptr;
-  rank_t me_ = 0;
-  world::events parts_;
-};
 
 inline const char* name_of(atomic_op op) {
   constexpr const char* names[] = {

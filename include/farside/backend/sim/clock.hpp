@@ -1,6 +1,6 @@
-// Time in a simulated run: a step takes a fixed time, whoever asks. The C library's functions are
-// defined here for the whole program, so that <chrono> and sleeping know no other time while a run
-// goes on; yielding lets another rank run.
+// Time in a simulated run: a step takes a fixed time, whichever rank asks. The C library's
+// functions are defined here for the whole program, so that <chrono> and sleeping know no other
+// time while a run goes on; yielding lets another rank run.
 #pragma once
 
 #include <farside/backend/sim/world.hpp>

@@ -29,7 +29,7 @@ struct footprint {
   }
 };
 
-/// A rank that goes on, or something in flight that lands. The same identity in all runs.
+/// A rank that goes on, or something in flight that lands. It has one identity in all runs.
 struct action {
   std::uint64_t identity;
   footprint touches;

@@ -10,7 +10,7 @@
 
 namespace far::inline FARSIDE_BACKEND::detail::sim_backend {
 
-/// What freed memory holds, for those who read it through ptr::local(); of large blocks the first
+/// What freed memory holds, for reads through ptr::local(); of large blocks the first
 /// part only, so that memory nobody has touched stays untouched.
 inline constexpr int freed_byte = 0xdf;
 inline constexpr std::size_t most_filled = 65536;

@@ -194,7 +194,7 @@ inline void world::resume(rank_t me, rank_t next) {
   fibre::resume(ranks_[me].stack, ranks_[next].stack);
 }
 
-/// Who goes on. Where the adversary does not act, ranks take turns.
+/// The rank that goes on. Where the adversary does not act, ranks take turns.
 inline rank_t world::choose(rank_t me) {
   bool can_stay = ranks_[me].now == state::runnable;
   if (!adversary_.active()) {
@@ -312,7 +312,7 @@ inline void world::make_unrunnable(rank_t rank, state now) {
   r.now = now;
 }
 
-/// Whoever waits looks around: a rank has died.
+/// Ranks that wait look around: a rank has died.
 inline void world::wake_blocked() {
   steps_ = std::max(steps_, dead_at_ + grace + 1);
   for (rank_t r = 0; r < nprocs(); ++r)

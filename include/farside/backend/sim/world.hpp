@@ -143,9 +143,10 @@ class world {
 
  private:
   static constexpr std::uint64_t ns_per_step = 20'000;
-  static constexpr std::uint64_t grace = 500;         ///< steps until a death can be noticed
-  static constexpr std::uint64_t patience = 50'000;   ///< steps until the launcher ends the job
-  static constexpr std::uint64_t look_every = 16384;  ///< steps between two looks at who waits
+  static constexpr std::uint64_t grace = 500;        ///< steps until a death can be noticed
+  static constexpr std::uint64_t patience = 50'000;  ///< steps until the launcher ends the job
+  /// Steps between two looks at what ranks wait for.
+  static constexpr std::uint64_t look_every = 16384;
   /// What unoptimised programs need, as long as ranks are few; only what is touched is memory.
   std::size_t stack_bytes() const { return std::size_t{nprocs() <= 64 ? 8u : 1u} << 20; }
   static constexpr std::size_t most_in_flight = 256;  ///< of one rank, so that a run stays fast

@@ -12,6 +12,8 @@
 
 #include <fcntl.h>
 
+#include <tuple>
+
 namespace far::inline FARSIDE_BACKEND::detail::smp_backend {
 
 /// The launcher's memory is zero only once: counters of the first runtime stay in it.
@@ -59,7 +61,6 @@ struct thread_job {
 class backend : private shared_memory {
  public:
   using request = smp_backend::request;
-  using view = shared_view;
   static constexpr const char* name = "smp";
 
   explicit backend(const start_options& options) {
@@ -87,9 +88,11 @@ class backend : private shared_memory {
   static constexpr bool async_progress() { return true; }
   static constexpr bool racy_get() { return true; }
 
-  view quick_view() const { return *this; }
-  static constexpr bool has_plain_jobs = false;
+  std::tuple<fixed_segments> fast_links() const { return {fixed()}; }
+  mapped_segments segments() const { return *this; }
 
+  using shared_memory::accumulate;
+  using shared_memory::accumulates;
   using shared_memory::address;
   using shared_memory::atomic_load;
   using shared_memory::await;
@@ -111,6 +114,12 @@ class backend : private shared_memory {
 
   request async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) {
     get(rank, offset, to, bytes);
+    return {};
+  }
+
+  template <component C>
+  request async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+    accumulate(rank, offset, from, n);
     return {};
   }
 

@@ -25,7 +25,7 @@ namespace far::inline FARSIDE_BACKEND::detail {
 
 #if FARSIDE_CHECKED
 
-/// As long as it lives nobody counts: what checks do is not what the operation costs.
+/// As long as it lives nothing is counted: the checks are no part of what an operation costs.
 class uncounted {
  public:
   explicit uncounted(context& c) : c_(c) {
@@ -124,7 +124,7 @@ class concurrency_check {
       std::uint64_t word = atomic_load(word_of(all_[member] + other));
       if (word >> 32 != epoch_ || !(word >> 31 & 1)) continue;
       auto theirs = static_cast<concurrency>(word & 0x7fff'ffff);
-      // Those of `local` are about what each rank owns: those of different ranks never meet.
+      // Operations under owner_only touch what each rank owns: those of two ranks never meet.
       if (includes(theirs & promised, concurrency::owner_only)) continue;
       auto other_kind = static_cast<container_operation>(1U << other);
       if (!includes(promised, other_kind) || !includes(theirs, kind))
@@ -153,7 +153,7 @@ class concurrency_check {
 
 #else
 
-/// Nothing, in builds that check nothing.
+/// Does nothing, in builds that check nothing.
 struct concurrency_check {
   explicit concurrency_check(shared_state&) {}
   void release() {}

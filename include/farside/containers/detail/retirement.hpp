@@ -11,8 +11,8 @@
 //   enters barrier k
 //                                            inside barrier k a handler uses the block
 //   leaves barrier k                         leaves barrier k, and forgets the block
-//   enters barrier k + 1                     enters barrier k + 1: R is known to have left barrier
-//   k leaves barrier k + 1, frees the block
+//   enters barrier k + 1                     enters barrier k + 1: so it has left barrier k
+//   leaves barrier k + 1, frees the block
 //
 // Invariant: a block is freed only after each member has left a barrier that X entered with the
 // block retired. So no member knows it, and none uses it: an operation does not reach over the end
@@ -30,9 +30,9 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-/// As long as it lives, gets that this rank begins may read memory that has been freed: whoever
-/// uses what they bring makes sure that it is what was meant, by a checksum, or as nothing has been
-/// freed.
+/// As long as it lives, gets that this rank begins may read memory that has been freed. The
+/// operation that uses their bytes makes sure that they are those it has meant: by a checksum, or
+/// because nothing has been freed.
 template <class Link>
 class stale_reads : heap_access<Link> {
  public:
@@ -70,7 +70,7 @@ class retirement {
  private:
   std::vector<Block> fresh_;      ///< retired since the last barrier began
   std::vector<Block> leaving_;    ///< retired before the barrier under way began
-  std::vector<Block> forgotten_;  ///< unknown to whoever has left the last barrier
+  std::vector<Block> forgotten_;  ///< unknown to ranks that have left the last barrier
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

@@ -48,18 +48,18 @@ inline int fault_was_a_store([[maybe_unused]] void* machine) {
 template <class Context>
 void explain_fault([[maybe_unused]] Context& c, [[maybe_unused]] const void* address,
                    [[maybe_unused]] int store) {
-  if constexpr (has_view<decltype(c.link)>) {
-    auto view = c.link.quick_view();
-    if (!view) return;
-    auto* base = static_cast<const char*>(view.address(0, 0));
-    auto apart = static_cast<std::size_t>(static_cast<const char*>(view.address(1, 0)) - base);
+  if constexpr (maps_segments<decltype(c.link)>) {
+    auto segments = c.link.segments();
+    if (!segments) return;
+    auto* base = static_cast<const char*>(segments.address(0, 0));
+    auto apart = static_cast<std::size_t>(static_cast<const char*>(segments.address(1, 0)) - base);
     auto* at = static_cast<const char*>(address);
     if (at < base) return;
     auto distance = static_cast<std::size_t>(at - base);
     std::size_t rank = distance / apart, offset = distance % apart;
     std::size_t segment = c.link.segment_size();
     const rank_t nprocs = c.link.nprocs();
-    if (rank > nprocs && !(view.is_usual() && rank < max_ranks)) return;
+    if (rank > nprocs && !(segments.is_fixed() && rank < max_ranks)) return;
     if (rank < nprocs && offset >= null_guard && offset < segment) return;  // another mistake
     char why[160];
     if (rank == 0 && offset < null_guard)

@@ -53,7 +53,7 @@ class calls {
     if (&t != c.world.get()) return;
     std::uint64_t number = s.entered.load(std::memory_order_relaxed) + 1;
     job::called& entry = s.calls[number % job::kept_calls];
-    // Relaxed: whoever reads the entry believes it only when it finds the same a while later.
+    // Relaxed: a reader believes the entry only when it finds the same a while later.
     entry.number.store(0, std::memory_order_relaxed);
     std::memcpy(entry.name, name.text, sizeof entry.name);
     entry.file[0] = '\0';

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <farside/core/collectives.hpp>
+#include <farside/core/container_options.hpp>
 #include <farside/core/detail/container_state.hpp>
 #include <farside/core/detail/together.hpp>
 #include <farside/core/engine.hpp>
 #include <farside/core/team.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -17,26 +19,28 @@
 #include <source_location>
 #include <string>
 #include <utility>
+#include <vector>
 
-namespace far::inline FARSIDE_BACKEND {
-
-/// How a container is called in errors and statistics, who its members are, and how they reach it.
-struct container_options {
-  std::string name{};  ///< "hash_map 3" and the like, if it is empty
-  team over{};         ///< the world, if it is empty
-  /// How operations of maps and queues reach their owners; FARSIDE_ENGINE, if it is set. All
-  /// members say the same.
-  far::engine engine = far::engine::rma;
-  /// For engine::automatic: how long members compute between two calls of the library that serve.
-  /// Messages wait for half of that on average, unless a thread serves (far::attention).
-  std::chrono::nanoseconds computes{0};
-  /// Where the container is made, for reports of programs that hang. Leave it as it is.
-  std::source_location made_at = std::source_location::current();
-};
-
-namespace detail {
+namespace far::inline FARSIDE_BACKEND::detail {
 
 struct handle_access;  // core/detail/messages/arguments.hpp
+
+/// Waits until the far operations are complete that this rank has begun, also those whose futures
+/// nobody has kept: they must not touch memory that is about to be freed.
+inline void complete_begun(context& c) {
+  if (FARSIDE_MUTANT(containers_end_early)) return;
+  std::vector<std::shared_ptr<pending>> begun;
+  for (bool all = false; !all;) {
+    {
+      std::lock_guard lock(c.mutex);
+      all = c.polling == 0;  // else another thread has some of them
+      if (all) begun = c.in_flight;
+    }
+    if (!all) c.wait_round();
+  }
+  auto under_way = [](const std::shared_ptr<pending>& p) { return p->is_under_way(); };
+  while (std::any_of(begun.begin(), begun.end(), under_way)) c.wait_round();
+}
 
 /// The base of every container's state. Derived states free their far memory in `release()`, which
 /// is called between two synchronisations of the team, on all members, and not at all when the
@@ -98,6 +102,7 @@ struct shared_state : container_state {
       calls note(*state->where, state->members.members(), name, {});
       state->members.members().phase = job::waiting::collective;
       state->before_end();
+      complete_begun(*state->where);
       synchronize(*state->where, state->members.members());  // nobody uses it any more
       state->where->objects.strike(state->id);
       state->release();
@@ -166,5 +171,4 @@ class container_handle {
   std::unique_ptr<shared_state, shared_state::ender> state_;
 };
 
-}  // namespace detail
-}  // namespace far::inline FARSIDE_BACKEND
+}  // namespace far::inline FARSIDE_BACKEND::detail

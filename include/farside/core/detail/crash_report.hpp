@@ -23,7 +23,18 @@ inline bool is_excusable(const std::exception& e) {
 /// A simulated machine goes on without the rank, if a planned fault explains its end.
 template <class Link>
 void tell_machine(Link& link, bool excusable) {
-  if constexpr (requires { link.machine(); }) link.machine().terminated(link.rank(), excusable);
+  if constexpr (simulates_machine<Link>) link.machine().terminated(link.rank(), excusable);
+}
+
+/// Ends the job, as others would wait for what this rank cannot do; `why` stands in its own words.
+[[noreturn]] inline void end_job(context& c, const std::string& why, bool excusable) {
+  c.slot->say(why.c_str());
+  c.slot->state.store(job::rank_state::failed);
+  if (!c.launched()) std::fprintf(stderr, "rank %u: %s\n", c.link.rank(), why.c_str());
+  std::fflush(nullptr);
+  tell_machine(c.link, excusable);
+  c.link.abort(why.c_str());
+  std::abort();  // never: for compilers, who do not know this of all back ends
 }
 
 /// An exception that nobody catches: its message belongs to the rank, on the board and on stderr.
@@ -41,7 +52,7 @@ void tell_machine(Link& link, bool excusable) {
     }
   }
   if (current != nullptr) {
-    bool told = !current->mourns() && current->launched();
+    bool told = !current->is_secondary_failure() && current->launched();
     if (told) current->slot->say(why.c_str());
     if (!told)
       std::fprintf(stderr, "rank %u: uncaught exception: %s\n", current->link.rank(), why.c_str());

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <farside/backend/shared/shared_memory.hpp>
+#include <farside/core/access.hpp>
 #include <farside/core/accumulate.hpp>
-#include <farside/core/context.hpp>
 #include <farside/core/future.hpp>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ struct begins_put {
   }
   template <class T>
   static void copy(context& c, ptr<T> to, const T* from, std::size_t n) {
-    racy_copy<false>(c.link.address(to.rank(), to.offset()), from, to.offset(), n * sizeof(T));
+    copy_words<false>(c.link.address(to.rank(), to.offset()), from, to.offset(), n * sizeof(T));
     note(c, kind, to.rank(), n * sizeof(T), false);
   }
   static void end(context&) {}
@@ -72,7 +72,7 @@ struct begins_get {
   }
   template <class T, class Target>
   static void copy(context& c, ptr<T> from, Target* to, std::size_t n) {
-    racy_copy<true>(to, c.link.address(from.rank(), from.offset()), from.offset(), n * sizeof(T));
+    copy_words<true>(to, c.link.address(from.rank(), from.offset()), from.offset(), n * sizeof(T));
     note(c, kind, from.rank(), n * sizeof(T), false);
   }
   /// One fence for all pieces: nothing that follows runs ahead of them.
@@ -118,7 +118,7 @@ void begin_pieces(context& c, requests_in_flight& requests, const Each& each) {
 /// Complete here on return.
 template <class Form, class Each>
 void all_pieces(const Each& each) {
-  silence::check();
+  no_communication::check();
   context& c = here();
   if (c.link.coherent()) return copy_pieces<Form>(c, each);
   requests_in_flight requests;
@@ -129,7 +129,7 @@ void all_pieces(const Each& each) {
 
 template <class Form, class Each>
 future<void> async_all_pieces(const Each& each) {
-  silence::check();
+  no_communication::check();
   context& c = here();
   if (c.link.coherent()) {
     copy_pieces<Form>(c, each);

@@ -13,8 +13,8 @@ namespace far::inline FARSIDE_BACKEND::detail {
 
 struct container_state;
 
-/// The member at position 0, and the how-many-th team it is that was made there. No other team of
-/// the job has it, not even one that is no more. The world is {0, 0}.
+/// The rank of the member at position 0, and how many teams had been made there before. No other
+/// team of the job has that name, not even one that is no more. The world is {0, 0}.
 struct team_name {
   rank_t leader = 0;
   std::uint32_t serial = 0;

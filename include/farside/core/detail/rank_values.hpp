@@ -25,8 +25,8 @@ class rank_values {
   rank_values() = default;
   rank_values(const rank_values&) = delete;
 
-  /// The value of that number, or null. Acquire: whoever finds a value sees what its constructor
-  /// wrote.
+  /// The value of that number, or null. Acquire: a thread that finds a value sees what its
+  /// constructor wrote.
   void* find(std::uint32_t number) const {
     const table* t = now_.load(std::memory_order_acquire);
     if (t == nullptr || number >= t->size) return nullptr;

@@ -1,6 +1,7 @@
 // The report of FARSIDE_STATS: collected from all ranks when the runtime ends, by rank 0.
 #pragma once
 
+#include <farside/base/json.hpp>
 #include <farside/core/collectives.hpp>
 
 #include <cstdio>
@@ -34,7 +35,7 @@ inline std::string short_number(double n) {
 /// The back end of this job, by name.
 template <class Link>
 const char* backend_name(const Link& link) {
-  if constexpr (requires { link.carried_by(); })
+  if constexpr (names_its_carrier<Link>)
     return link.carried_by();
   else
     return Link::name;
@@ -84,28 +85,27 @@ inline void write_report(const job_statistics& job, const std::string& path) {
                  path.c_str(), std::strerror(errno));
     return;
   }
-  std::fprintf(out, "{\"backend\": \"%s\", \"ranks\": %zu, \"per_rank\": [",
-               backend_name(here().link), job.ranks.size());
+  json_writer json;
+  json.begin_object().key("backend").value(backend_name(here().link));
+  json.key("ranks").value(job.ranks.size()).key("per_rank").begin_list(json_lines::many);
   for (std::size_t r = 0; r < job.ranks.size(); ++r) {
-    std::fprintf(out, "%s\n  {\"rank\": %zu", r == 0 ? "" : ",", r);
+    json.begin_object().key("rank").value(r);
     for (std::size_t k = 0; k < operation_kinds; ++k) {
       const auto& total = job.ranks[r].kinds[k];
-      std::fprintf(out, ", \"%s\": {\"count\": %llu, \"bytes\": %llu, \"ns\": %llu}",
-                   name_of(static_cast<operation>(k)), static_cast<unsigned long long>(total.count),
-                   static_cast<unsigned long long>(total.bytes),
-                   static_cast<unsigned long long>(total.nanoseconds));
+      json.key(name_of(static_cast<operation>(k))).begin_object();
+      json.key("count").value(total.count).key("bytes").value(total.bytes);
+      json.key("ns").value(total.nanoseconds).end_object();
     }
     for (auto [name, matrix] :
          {std::pair("messages_to", &job.messages), std::pair("bytes_to", &job.bytes)}) {
-      std::fprintf(out, ", \"%s\": [", name);
-      for (std::size_t to = 0; to < job.ranks.size(); ++to)
-        std::fprintf(out, "%s%llu", to == 0 ? "" : ", ",
-                     static_cast<unsigned long long>((*matrix)[r][to]));
-      std::fprintf(out, "]");
+      json.key(name).begin_list();
+      for (std::uint64_t to : (*matrix)[r]) json.value(to);
+      json.end_list();
     }
-    std::fprintf(out, "}");
+    json.end_object();
   }
-  std::fprintf(out, "\n]}\n");
+  json.end_list().end_object();
+  std::fprintf(out, "%s\n", json.text().c_str());
   if (std::fclose(out) != 0)
     std::fprintf(stderr, "farside: writing the statistics to %s failed: %s\n", path.c_str(),
                  std::strerror(errno));

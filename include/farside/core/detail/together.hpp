@@ -13,8 +13,8 @@
 namespace far::inline FARSIDE_BACKEND::detail {
 
 /// Collective: calls `part()` on each member, which may throw but may not communicate with others.
-/// If it throws on some, `undo()` is called on the others, and all throw: who has thrown the same
-/// again, the others what the first of those has thrown, with its rank. 1 all_reduce.
+/// If it throws on some, `undo()` is called on the others, and all throw: a member that has thrown
+/// the same again, the others what the first of those has thrown, with its rank. 1 all_reduce.
 template <class Part, class Undo>
 void do_together(const team& over, const std::string& what, Part part, Undo undo) {
   struct reason {

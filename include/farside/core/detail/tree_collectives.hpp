@@ -1,10 +1,10 @@
-// The waves under every collective: up the team's tree and down again (core/detail/team_block.hpp has
-// the protocol and why slots are reused safely), and the stages that carry what is larger.
+// Collectives over a team's tree: a wave up, a wave down, and stages that carry what is larger than
+// a slot. core/detail/team_block.hpp has the protocol and why slots are reused safely.
 #pragma once
 
 #include <farside/base/function_ref.hpp>
 #include <farside/base/mutants.hpp>
-#include <farside/core/context.hpp>
+#include <farside/core/wait_marker.hpp>
 
 #include <time.h>
 
@@ -24,7 +24,7 @@ inline void serve_until(context& c, std::size_t offset, std::uint64_t count, job
     return c.link.template atomic_load<std::uint64_t>(me, offset) >> 1 >= count;
   };
   if (reached()) return;
-  waits note(c, what, on, subject);
+  wait_marker note(c, what, on, subject);
   constexpr auto patience = std::chrono::microseconds(500);
   using clock = std::chrono::steady_clock;
   unsigned rounds = 0;
@@ -44,7 +44,7 @@ inline void serve_until(context& c, std::size_t offset, std::uint64_t count, job
 inline void await_word(context& c, std::size_t offset, std::uint64_t count, job::waiting what,
                        rank_t on, const char* subject) {
   if (!c.simulated() && c.link.await(offset, count)) return;
-  waits note(c, what, on, subject);
+  wait_marker note(c, what, on, subject);
   while (!c.link.await(offset, count)) c.wait_round();
 }
 
@@ -107,18 +107,11 @@ inline void wave_down(context& c, team_members& t, void* mine, std::size_t n,
     c.link.signal(t.ranks[child->position], t.blocks[child->position] + team_layout::releases);
 }
 
-/// A back end may have a barrier of all ranks that is faster than signals.
-template <class B>
-concept has_barrier = requires(B link) {
-  { link.start_barrier() } -> std::same_as<bool>;  ///< false: not in this job
-  { link.await_barrier() } -> std::same_as<bool>;  ///< false: not yet, and time to look around
-};
-
 template <has_barrier Link>
 bool barrier_of(Link& link, context& c, team_members& t) {
   if (&t != c.world.get() || !link.start_barrier()) return false;
   if (link.await_barrier()) return true;
-  waits note(c, t.phase);
+  wait_marker note(c, t.phase);
   while (!link.await_barrier()) c.wait_round();
   return true;
 }

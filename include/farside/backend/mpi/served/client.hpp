@@ -3,8 +3,8 @@
 // A request has a slot from its call until nothing of it is under way: its message, its answer and,
 // for a long put, its bytes. The slot's generation tells a handle whether its request is complete.
 //
-//   free --start--> message sending, answer posted, bytes sending --all done--> free, generation +
-//   1
+//   free --start--> message sending, answer posted, bytes sending --all done--> free,
+//                                                                   generation + 1
 //
 // What is complete at a server. Requests to one server are executed in the order in which they were
 // sent, so any answer says that all sent before it are executed. Each request that changes
@@ -56,7 +56,7 @@ class client {
     look();
     return !free_.empty() && !p.full();
   }
-  /// The same for a get, which must see this rank's own puts.
+  /// Room for a get, which must see this rank's own puts.
   bool ready_to_get(std::uint32_t server) { return landed(server) && ready(server); }
 
   // All of these: after ready().

@@ -10,7 +10,7 @@
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served {
 
 template <atomic_word T>
-T execute_as(shared_view memory, const header& h) {
+T execute_as(mapped_segments memory, const header& h) {
   T value, expected;
   std::memcpy(&value, &h.value, sizeof value);
   std::memcpy(&expected, &h.expected, sizeof expected);
@@ -36,7 +36,7 @@ T execute_as(shared_view memory, const header& h) {
 }
 
 /// The old value, in the first `h.width` bytes of the result as they lie in memory.
-inline std::uint64_t execute(shared_view memory, const header& h) {
+inline std::uint64_t execute(mapped_segments memory, const header& h) {
   std::uint64_t result = 0;
   auto keep = [&](auto old) { std::memcpy(&result, &old, sizeof old); };
   if (h.width == 8)
@@ -49,7 +49,7 @@ inline std::uint64_t execute(shared_view memory, const header& h) {
 }
 
 /// The additions of an accumulate, likewise by CPU atomics.
-inline void execute_additions(shared_view memory, const header& h, const void* addends) {
+inline void execute_additions(mapped_segments memory, const header& h, const void* addends) {
   auto add = [&]<component C>(C) {
     add_in_place(memory.address(h.local, h.offset), static_cast<const C*>(addends),
                  h.bytes / sizeof(C));

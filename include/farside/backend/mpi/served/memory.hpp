@@ -1,24 +1,25 @@
 // Far memory by messages: the same operations as window.hpp, on two-sided MPI.
 //
 // Ranks whose segments this process has mapped (its own; those of its node, unless
-// FARSIDE_MPI_SHARED=0) are reached by loads, stores and CPU atomics; all others by requests to
-// whoever serves them (client.hpp, server.hpp). Who that is makes the strategy:
+// FARSIDE_MPI_SHARED=0) are reached by loads, stores and CPU atomics. All others are reached by
+// requests to the processes that serve them (client.hpp, server.hpp). The strategy says which
+// processes these are:
 //
 //   two_sided        every process, whenever it is in a call of the library: each wait here also
 //                    serves, and so does now and then an operation that need not wait
-//   progress_thread  a thread of every process, and who waits here as well
-//   progress_rank,   processes that do nothing else (server_process.hpp)
-//   spawned
+//   progress_thread  a thread of every process, and its ranks while they wait here
+//   progress_rank    processes that do nothing else (server_process.hpp)
+//   spawned          likewise
 //
 // Memory order (docs/memory_model.md is the contract):
 //  - put: executed at some time after its call. Its bytes are copied into the message, or, if there
 //    are many, have left when it returns.
 //  - get: the server executes requests of one client in their order, so it sees this rank's earlier
 //    puts; long puts, which land later, are waited for first. Copied word by word by the server.
-//  - atomics: CPU atomics, sequentially consistent, by the server or by ranks of its node: one
-//  order.
+//  - atomics: CPU atomics, sequentially consistent, by the server or by ranks of its node: they
+//    have one order.
 //  - flush: every server that this rank has sent puts to has said that it executed them, after a
-//    sequentially consistent fence, so that ranks of its node who load see them too; and a fence
+//    sequentially consistent fence, so that ranks of its node that load see them too; and a fence
 //    here for this rank's own stores.
 //  - signal: a request nobody waits for; flush precedes it in every use, and it is executed after
 //    all that was sent to that server before.
@@ -161,7 +162,7 @@ class memory {
 
   /// A round of somebody else's wait loop, which may be its first or its last.
   void pause() {
-    if (!progress()) patience::rest_in_turns(pauses_began_, crowded_);
+    if (!progress()) patience::rest_in_turns(pauses_began_, oversubscribed_);
   }
 
   bool test(ticket t) {
@@ -254,7 +255,7 @@ class memory {
   /// Serves, and gives the core and the lock to others now and then, until `ready()`.
   template <class Ready>
   void wait_until(std::unique_lock<gate>& lock, Ready ready) {
-    patience rounds(crowded_);
+    patience rounds(oversubscribed_);
     for (unsigned round = 0; !ready(); ++round) {
       if (server_.is_open() && server_.serve(requests_a_look) != 0) rounds.worked();
       if (gate_.needed()) lock.unlock();
@@ -269,8 +270,8 @@ class memory {
                           lost < mpi_->nprocs() ? "rank " : "progress rank ", lost, " has died.");
   }
 
-  /// two_sided: who only loads and stores must serve, too, or a rank that polls its own word would
-  /// never see what others send there.
+  /// two_sided: a rank that only loads and stores must serve, too, or a rank that polls its own
+  /// word would never see what others send there.
   void now_and_then() {
     if (!serves_in_calls_) return;
     constexpr unsigned often = 8;
@@ -295,12 +296,12 @@ class memory {
   MPI_Comm requests_ = MPI_COMM_NULL, answers_ = MPI_COMM_NULL;
   shared_memory near_;               ///< the segments that this process has mapped
   std::vector<std::int32_t> reach_;  ///< by rank: its place in near_ if loads may go there, or -1
-  std::vector<target> targets_;      ///< by rank: who serves it
+  std::vector<target> targets_;      ///< by rank: what serves it
   limits limit_{};
   gate gate_;  ///< guards client_, server_ and all calls of MPI here
   client client_;
   server server_;
-  bool crowded_ = false;
+  bool oversubscribed_ = false;
   bool strict_ = false;
   bool serves_in_calls_ = false;
   std::atomic<unsigned> calls_ = 0;
@@ -433,7 +434,7 @@ inline pending memory::async_get(rank_t rank, std::size_t offset, void* to, std:
 inline bool memory::await(std::size_t offset, std::uint64_t count) {
   constexpr unsigned naps = 100;
   std::atomic_ref<std::uint64_t> word(near_.at<std::uint64_t>(local(mpi_->rank()), offset));
-  patience rounds(crowded_);
+  patience rounds(oversubscribed_);
   for (unsigned napped = 0; napped < naps;) {
     if (word.load(std::memory_order_acquire) >> 1 >= count) return true;
     if (progress())

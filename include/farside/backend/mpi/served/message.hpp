@@ -63,10 +63,10 @@ static_assert(sizeof(header) == 48);
 inline constexpr int request_tag = 0;
 inline constexpr int data_tag = 1;  ///< and the slot
 
-/// Requests of one process that are under way at one time. Who has more waits.
+/// Requests of one process that are under way at one time. A process with more of them waits.
 inline constexpr std::uint32_t slots = 256;
 
-/// Lengths above which the way of a message changes. Measured, see docs/strategies.md.
+/// Lengths above which the way of a message changes. Measured, see docs/mpi_progress.md.
 struct limits {
   std::size_t inline_put;                          ///< longer puts go straight into the segment
   std::size_t copied_get = std::size_t{64} << 10;  ///< longer gets come straight out of it

@@ -38,7 +38,8 @@ inline void memory::open(session& mpi, const start_options& options) {
   limit_.inline_put = mpi.settings().inline_put;
   bool has_servers = mpi.settings().has_servers();
   if (mpi.settings().how == strategy::spawned && !mpi.serves()) mpi.spawn();
-  crowded_ = mpi.multiple_threads() || mpi.crowded(threads);  // spawned servers count, too
+  oversubscribed_ =
+      mpi.multiple_threads() || mpi.oversubscribed(threads);  // spawned servers count, too
   std::vector<seat> seats = mpi.seats();
   bool may_share = switch_setting("FARSIDE_MPI_SHARED", true) && !strict_;
   may_share = mpi.all_of_whole(may_share || mpi.serves());
@@ -167,9 +168,9 @@ inline void memory::end_thread() {
   thread_to_end = nullptr;
 }
 
-/// Who waits in the library serves as well: then the lock is taken, and the thread naps.
+/// A rank that waits in the library serves as well: then the lock is taken, and the thread naps.
 inline void memory::run_thread() {
-  patience rounds(crowded_);
+  patience rounds(oversubscribed_);
   patience::serve_only();
   while (!ends_.load(std::memory_order_relaxed)) {
     std::unique_lock lock(gate_, std::try_to_lock);

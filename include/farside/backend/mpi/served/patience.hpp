@@ -1,19 +1,19 @@
-// How somebody waits for what may come at once or in an hour: polls, then naps.
+// How a process waits for what may come at once or in an hour: it polls, then it naps.
 //
 //   where every process has a core     polls for 200 us
 //   where processes share cores        polls for 10 us
 //
-// A nap lasts 1/16 of the silence so far, 20 us at least (5 us on shared cores) and 1 ms at most.
-// So it adds to what comes then at most 1/16 of the silence before it, and at most 1 ms; and who
-// has been idle for long takes about a hundredth of a core.
+// A nap lasts 1/16 of the time without news so far, 20 us at least (5 us on shared cores) and 1 ms
+// at most. So it delays the next news by at most 1/16 of the time before it, and at most 1 ms. A
+// process that has been idle for long takes about a hundredth of a core.
 //
-// Whether cores are shared: there are more processes than cores, or somebody has overslept a moment
-// ago. The second is for what we do not know: other jobs on this machine, hosts that have their
-// cores in common, two ranks that the kernel has put on one core. There a rank that polls keeps
-// from running whom it waits for.
+// Cores are taken for shared if there are more processes than cores, or if a thread has overslept a
+// moment ago. The second is for what we do not know: other jobs on this machine, hosts that have
+// their cores in common, two ranks that the kernel has put on one core. There a rank that polls
+// keeps the process that it waits for from running.
 //
-// Why nobody yields: since Linux 6.18 who yields gives away its time slice, and a compiler on the
-// same core then runs for 3 ms, ten compilers for 25 ms. Who naps keeps its claim.
+// Why nobody yields: since Linux 6.18 a yield gives away the time slice, and a compiler on the
+// same core then runs for 3 ms, ten compilers for 25 ms. A nap keeps the claim to it.
 #pragma once
 
 #include <farside/base/backend_choice.hpp>
@@ -33,7 +33,7 @@ namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served {
 
 class patience {
  public:
-  explicit patience(bool crowded) : crowded_(crowded) {}
+  explicit patience(bool oversubscribed) : oversubscribed_(oversubscribed) {}
 
   void worked() { since_ = 0; }
 
@@ -41,18 +41,18 @@ class patience {
   bool rest() {
     std::uint64_t now = job::monotonic_ns();
     if (since_ == 0) since_ = now;
-    std::uint64_t silence = now - since_;
-    bool shared = shares_cores(crowded_, now);
-    if (silence < (shared ? 10'000 : 200'000)) return false;
-    nap(std::clamp(silence / 16, shared ? shortest / 4 : shortest, longest), now);
+    std::uint64_t quiet_for = now - since_;
+    bool shared = shares_cores(oversubscribed_, now);
+    if (quiet_for < (shared ? 10'000 : 200'000)) return false;
+    nap(std::clamp(quiet_for / 16, shared ? shortest / 4 : shortest, longest), now);
     return true;
   }
 
   /// A round of a wait that does not say when it begins and ends: polls for a while, then naps for
   /// a while, and so on. `began` is kept by the caller, for all its threads.
-  static void rest_in_turns(std::atomic<std::uint64_t>& began, bool crowded) {
+  static void rest_in_turns(std::atomic<std::uint64_t>& began, bool oversubscribed) {
     std::uint64_t now = job::monotonic_ns();
-    bool shared = shares_cores(crowded, now);
+    bool shared = shares_cores(oversubscribed, now);
     const std::uint64_t polls = shared ? 10'000 : 400'000, naps = shared ? 200'000 : 100'000;
     std::uint64_t passed = now - began.load(std::memory_order_relaxed);
     if (passed > polls + naps)
@@ -61,7 +61,7 @@ class patience {
       nap(shared ? shortest / 4 : shortest, now);
   }
 
-  /// Notes whether somebody else had the core, for those who nap next.
+  /// Notes whether another process had the core, for the next naps.
   static void nap(std::uint64_t length, std::uint64_t now) {
     nap(length);
     std::uint64_t woke = job::monotonic_ns();
@@ -96,14 +96,14 @@ class patience {
   static constexpr std::uint64_t shortest = 20'000, longest = 1'000'000;
 
  private:
-  static bool shares_cores(bool crowded, std::uint64_t now) {
-    return crowded || now < overslept_until.load(std::memory_order_relaxed);
+  static bool shares_cores(bool oversubscribed, std::uint64_t now) {
+    return oversubscribed || now < overslept_until.load(std::memory_order_relaxed);
   }
 
   static constexpr std::uint64_t too_long = 150'000, remembered = 20'000'000;
   inline static std::atomic<std::uint64_t> overslept_until = 0;  ///< by any thread of this process
 
-  bool crowded_;
+  bool oversubscribed_;
   std::uint64_t since_ = 0;
 };
 

@@ -11,8 +11,8 @@
 //                                        \--- long put: arriving --all there--> answer
 //
 // Memory is bounded: a client has at most `slots` requests under way, and with too many answers
-// under way the server takes no further requests until some are gone. That cannot deadlock: who is
-// to get an answer has posted its receive before it asked.
+// under way the server takes no further requests until some are gone. That cannot deadlock: a
+// client has posted the receive of its answer before it asked.
 #pragma once
 
 #include <farside/backend/mpi/served/execute.hpp>
@@ -103,7 +103,7 @@ class server {
     if (h.answered) confirm(client, h.slot);
   }
 
-  /// Whoever is told that its puts are complete tells others, who may look by loads of their own.
+  /// A rank that is told that its puts are complete tells others, which may look by loads.
   void confirm(int client, std::uint32_t slot) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     send_small(nullptr, 0, client, slot);

@@ -2,6 +2,7 @@
 // and only from 0 to 1, but for clear(), which stands between two barriers.
 #pragma once
 
+#include <farside/containers/bloom_statistics.hpp>
 #include <farside/containers/detail/bloom/shape.hpp>
 #include <farside/containers/detail/concurrency_check.hpp>
 #include <farside/core/atomics.hpp>
@@ -16,19 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace far::inline FARSIDE_BACKEND {
-
-/// The state of a Bloom filter, over all ranks.
-struct bloom_statistics {
-  std::uint64_t bits = 0;  ///< that it has
-  std::uint64_t bits_set = 0;
-  unsigned bits_per_key = 0;
-  double load = 0;            ///< bits_set / bits
-  double estimated_rate = 0;  ///< of false positives, as it is filled now
-  double skew = 0;            ///< most bits set on one rank, over the mean; 1 is even
-};
-
-namespace detail {
+namespace far::inline FARSIDE_BACKEND::detail {
 
 struct bloom_words : shared_state {
   /// Collective. At least `shape.bits`, rounded up so that all members have the same number.
@@ -120,5 +109,4 @@ struct hashed_bloom_words : bloom_words {
 /// Operations in flight at once in bulk forms.
 inline constexpr std::size_t bulk_window = 1024;
 
-}  // namespace detail
-}  // namespace far::inline FARSIDE_BACKEND
+}  // namespace far::inline FARSIDE_BACKEND::detail

@@ -2,8 +2,10 @@
 // and how a message finds the container there.
 //
 //   caller                                          owner
-//   asks(kind)? --message(code) << what it needs->  run_operation: code(state, in, answer), in a
-//   hurry the answer, as bytes <------------------------  done, or empty: it would have had to wait
+//   asks(kind)?
+//     --- message(code) << what it needs --------->  run_operation: code(state, in, answer),
+//                                                    which may not wait
+//     <-- the answer, as bytes --------------------  done; or empty, if it would have had to wait
 //   empty: the same operation one-sided
 //
 // A container has a number that is the same on all members: taken by the first of them, and handed
@@ -14,7 +16,7 @@
 #include <farside/containers/detail/dispatch/measure.hpp>
 #include <farside/core/concurrency.hpp>
 #include <farside/core/detail/container.hpp>
-#include <farside/core/detail/messages/give_up.hpp>
+#include <farside/core/detail/messages/may_not_wait.hpp>
 
 #include <atomic>
 #include <initializer_list>
@@ -41,8 +43,8 @@ inline engine wanted_engine(engine asked) {
 }
 
 /// What a message asks of a container: reads what it needs, does it to the container's own part
-/// here, and writes the answer. It runs as a handler in a hurry; what it has written when it gives
-/// up is the answer.
+/// here, and writes the answer. It may not wait. Where it would have to, it throws would_wait, and
+/// what it has written by then is the answer.
 using operation_code = void (*)(void* state, reader& in, writer& answer);
 
 /// The trampoline of operations, one for all containers. An answer is empty if the container is no
@@ -50,21 +52,21 @@ using operation_code = void (*)(void* state, reader& in, writer& answer);
 /// the same one-sided.
 inline void run_operation(incoming& m) {
   reader in(m.arguments);
-  void* state = m.office.served(in.read<std::uint64_t>());
-  const void* code = m.office.find(in.read<code_address>());
+  void* state = m.messages.containers.find(in.read<std::uint64_t>());
+  const void* code = m.messages.find(in.read<code_address>());
   writer answer;
   if (state != nullptr) {
-    post_office::hurry give_up(m.office);
+    messenger::no_waiting inside(m.messages);
     try {
       reinterpret_cast<operation_code>(const_cast<void*>(code))(state, in, answer);
     } catch (const rank_failure&) {
       throw;
-    } catch (const not_at_once&) {
+    } catch (const would_wait&) {
     } catch (const std::exception&) {
     }
   }
-  m.office.answer(m.from, m.reply, false, answer.take());
-  m.office.count_handled();
+  m.messages.answer(m.from, m.reply, false, answer.take());
+  m.messages.count_handled();
 }
 
 class engine_choice {
@@ -79,7 +81,7 @@ class engine_choice {
   engine_choice() = default;
   engine_choice(const engine_choice&) = delete;
   ~engine_choice() {
-    if (office_ != nullptr && of_->where != nullptr) office_->strike(number_);
+    if (messages_ != nullptr && of_->where != nullptr) messages_->containers.remove(number_);
   }
 
   /// Collective over the members of `of`, when all else of it has been made. engine::rma: nothing;
@@ -90,9 +92,9 @@ class engine_choice {
     engine wanted = wanted_engine(with.engine);
     if (wanted == engine::rma) return;
     context& c = *of.where;
-    post_office& office = open_office(c);
+    messenger& messages = open_messenger(c);
     if (wanted == engine::automatic) {
-      costs_ = agreed_costs(office, of.members);
+      costs_ = agreed_costs(messages, of.members);
       auto computes = c.attends == attention::poll ? with.computes : std::chrono::nanoseconds(0);
       for (const kind& k : kinds)
         if (predict_rpc(k.cost, costs_, computes) < predict_rma(k.cost, costs_))
@@ -102,9 +104,9 @@ class engine_choice {
     }
     if (asked_ == concurrency::nothing) return;
     of_ = &of;
-    office_ = &office;
-    number_ = broadcast(office.new_number(), 0, of.members);
-    office.enroll(number_, static_cast<void*>(&of));
+    messages_ = &messages;
+    number_ = broadcast(messages.containers.new_number(), 0, of.members);
+    messages.containers.add(number_, static_cast<void*>(&of));
     synchronize(c, of.members.members());
   }
 
@@ -124,26 +126,26 @@ class engine_choice {
   /// next.
   writer message(operation_code code) const {
     writer out;
-    out << message_header{} << number_ << office_->name_of(reinterpret_cast<const void*>(code));
+    out << message_header{} << number_ << messages_->name_of(reinterpret_cast<const void*>(code));
     return out;
   }
 
-  /// See post_office::prepare_long_answer: of operations whose answer is of up to `most` bytes.
+  /// See messenger::prepare_long_answer: of operations whose answer is of up to `most` bytes.
   void prepare_answer(std::uint64_t most) const {
     if (most > reply_chunk::body_bytes && !FARSIDE_MUTANT(engine_answer_not_prepared))
-      office_->prepare_long_answer();
+      messages_->prepare_long_answer();
   }
 
   /// Sends it, with `operations` in it. Its answer is empty where there is no room for messages,
   /// too.
   future<bytes> send(rank_t member, std::size_t operations, writer message) {
-    return begin(member, operations, std::move(message), &post_office::send);
+    return begin(member, operations, std::move(message), &messenger::send);
   }
-  /// The same, together with other messages to that member: see post_office::send_with_others. The
+  /// Sends it together with other messages to that member: see messenger::send_with_others. The
   /// container does not end before `then(answer)` has returned, whose result is in the future.
   template <class Then>
   auto send_later(rank_t member, writer message, Then then) {
-    return begin(member, 1, std::move(message), &post_office::send_with_others)
+    return begin(member, 1, std::move(message), &messenger::send_with_others)
         .then([then = std::move(then), until_done = under_way()](bytes answer) mutable {
           return then(std::move(answer));
         });
@@ -190,34 +192,34 @@ class engine_choice {
   /// A member that polls what it holds itself asks nobody and waits for nobody: it serves here, now
   /// and then, as others may wait for just that.
   [[gnu::noinline, gnu::cold]] bool asks_now() const {
-    if (office_->inside_handler()) return false;
+    if (messages_->inside_handler()) return false;
     constexpr unsigned seldom = 32;
     bool now = calls_.fetch_add(1, std::memory_order_relaxed) % seldom == seldom - 1;
-    if (now && !FARSIDE_MUTANT(engine_own_part_unserved)) office_->serve();
+    if (now && !FARSIDE_MUTANT(engine_own_part_unserved)) messages_->serve();
     return true;
   }
 
-  using sending = void (post_office::*)(rank_t, const message_header&, bytes);
+  using sending = void (messenger::*)(rank_t, const message_header&, bytes);
   [[gnu::noinline, gnu::cold]] future<bytes> begin(rank_t member, std::size_t operations,
                                                    writer message, sending send) {
     rank_t to = of_->members.world_rank(member);
     auto state = std::make_shared<reply>(to);
     message_header as{};
     try {  // all that needs room in a segment comes before anything is sent
-      office_->prepare_call(to);
-      as = {.code = office_->name_of(&run_operation), .reply = office_->reserve(state)};
+      messages_->prepare_call(to);
+      as = {.code = messages_->name_of(&run_operation), .reply = messages_->reserve(state)};
     } catch (const allocation_error&) {
       return future<bytes>::ready(bytes());
     }
     use_.messages.fetch_add(1, std::memory_order_relaxed);
     use_.operations.fetch_add(operations, std::memory_order_relaxed);
-    office_->count_sent();
-    (office_->*send)(to, as, message.take());
+    messages_->count_sent();
+    (messages_->*send)(to, as, message.take());
     return future<bytes>(std::move(state));
   }
 
   shared_state* of_ = nullptr;
-  post_office* office_ = nullptr;
+  messenger* messages_ = nullptr;
   concurrency asked_ = concurrency::nothing;  ///< the kinds of operations that are sent
   std::uint64_t number_ = 0;
   engine_costs costs_{};

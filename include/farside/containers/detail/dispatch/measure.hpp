@@ -43,7 +43,7 @@ struct echo {
 };
 
 /// Collective: each member measures against the next one, all at the same time.
-inline engine_costs measure_costs(post_office& office, const team& over) {
+inline engine_costs measure_costs(messenger& messages, const team& over) {
   struct alignas(64) block {
     std::uint64_t words[8];
   };
@@ -54,7 +54,7 @@ inline engine_costs measure_costs(post_office& office, const team& over) {
       over, "engine::automatic",
       [&] {
         try {
-          office.prepare_call(next.rank());
+          messages.prepare_call(next.rank());
         } catch (const allocation_error&) {
           dealloc(mine);
           throw;
@@ -81,10 +81,10 @@ inline engine_costs measure_costs(post_office& office, const team& over) {
   one_sided(next, result.get, result.put, result.atomic);
   one_sided(mine, result.own_get, result.own_put, result.own_atomic);
   auto send = [&](rank_t to, const message_header& as, std::vector<std::byte> bytes) {
-    office.send(to, as, std::move(bytes));
+    messages.send(to, as, std::move(bytes));
   };
   phase(result.rpc, [&] {
-    begin_call<decltype(send), echo, std::uint64_t, std::uint64_t>(office, next.rank(), send,
+    begin_call<decltype(send), echo, std::uint64_t, std::uint64_t>(messages, next.rank(), send,
                                                                    echo{}, 1, 2)
         .get();
   });
@@ -92,10 +92,11 @@ inline engine_costs measure_costs(post_office& office, const team& over) {
   return result;
 }
 
-/// Collective: what all members have measured, now or earlier, on average. The same on all of them.
-inline engine_costs agreed_costs(post_office& office, const team& over) {
-  bool known = all_reduce(office.costs.rpc > 0 ? 1 : 0, minimum(), over) == 1;
-  engine_costs mine = known ? office.costs : measure_costs(office, over);
+/// Collective: what all members have measured, now or earlier, on average. All of them get the
+/// same.
+inline engine_costs agreed_costs(messenger& messages, const team& over) {
+  bool known = all_reduce(messages.costs.rpc > 0 ? 1 : 0, minimum(), over) == 1;
+  engine_costs mine = known ? messages.costs : measure_costs(messages, over);
   auto add = [](const engine_costs& a, const engine_costs& b) {
     return engine_costs{a.get + b.get,         a.put + b.put,         a.atomic + b.atomic,
                         a.own_get + b.own_get, a.own_put + b.own_put, a.own_atomic + b.own_atomic,
@@ -105,7 +106,7 @@ inline engine_costs agreed_costs(post_office& office, const team& over) {
   for (double* part :
        {&sum.get, &sum.put, &sum.atomic, &sum.own_get, &sum.own_put, &sum.own_atomic, &sum.rpc})
     *part /= over.size();
-  office.costs = sum;
+  messages.costs = sum;
   return sum;
 }
 

@@ -145,7 +145,7 @@ template <class What, class Item>
     -> std::optional<answer_type> {
   writer message = question<Item>(what, with, 1);
   message << item;
-  asks_owner note(c, this->label.c_str());
+  owner_wait_marker note(c, this->label.c_str());
   return answer_to(member, choice.send(member, 1, std::move(message)).get());
 }
 template <class K, class V, class Hash, class Probing>
@@ -222,7 +222,7 @@ void engine<K, V, Hash, Probing>::ask_many(const What& what, std::span<const Ite
       round.push_back({m, which, choice.send(m, which.size(), std::move(message))});
       more = more || begin + most < of[m].size();
     }
-    asks_owner note(c, this->label.c_str());
+    owner_wait_marker note(c, this->label.c_str());
     for (asked& one : round) {
       auto bytes = one.answers.get();
       reader in(bytes);

@@ -24,7 +24,7 @@ auto engine<K, V, Hash, Probing>::update_in(Access& in, table*& t, const place& 
   position at = probe(in, *t, p, key, e);
   switch (at.what) {
     case found::empty:
-      if (!t->settled) give_up_if_in_a_hurry(c);
+      if (!t->settled) throw_if_may_not_wait(c);
       if (!create(in, at, p, key, with, made, false)) return std::nullopt;
       count_taken(p.member, *t, at.step);
       return outcome{true};
@@ -93,7 +93,7 @@ auto engine<K, V, Hash, Probing>::update_cell(Access& in, table*& t, const place
     if constexpr (adds<Update>) {
       const bool strained = cell::strained(seen);
       if (strained) {
-        give_up_if_in_a_hurry(c);
+        throw_if_may_not_wait(c);
         if (widen_if_there_is_room(p.member, *t)) return std::nullopt;
       }
       if (cell::small_step(with.value) && cell::bears_more(seen)) {
@@ -106,7 +106,7 @@ auto engine<K, V, Hash, Probing>::update_cell(Access& in, table*& t, const place
   if (was_there) old = cell::decode<V>(seen);
   V wanted = old ? V(with.next(*old)) : V(with.initial());
   if (!cell::fits(wanted)) {
-    give_up_if_in_a_hurry(c);
+    throw_if_may_not_wait(c);
     if (in.change_cell(at.index, seen, seen | cell::widen)) move_table(p.member, *t, t->capacity);
     return std::nullopt;
   }
@@ -149,7 +149,7 @@ template <class Access>
                                                            word index, word value) {
   word expected = value;
   in.change_cell(index, expected, expected | cell::widen);
-  if (in_a_hurry(c))
+  if (may_not_wait(c))
     on_behalf_.strained = true;  // done already: who asked for it moves the table
   else
     widen_if_there_is_room(p.member, t);
@@ -211,7 +211,7 @@ std::optional<bool> engine<K, V, Hash, Probing>::erase_in(Access& in, table*& t,
   position at = probe(in, *t, p, key, e);
   if (at.what == found::empty || (at.what == found::full && !has_next(*t))) return false;
   if (at.what != found::mine) {
-    if (!in_a_hurry(c)) help(p.member, *t);
+    if (!may_not_wait(c)) help(p.member, *t);
     t = &tables.next_of(p.member, *t);
     return std::nullopt;
   }

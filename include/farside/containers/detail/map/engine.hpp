@@ -10,6 +10,7 @@
 #include <farside/containers/detail/map/stored.hpp>
 #include <farside/containers/detail/map/updates.hpp>
 #include <farside/core/concurrency.hpp>
+#include <farside/core/detail/crash_report.hpp>
 
 #include <cmath>
 #include <functional>
@@ -186,7 +187,7 @@ class engine : public shared_state {
         if (!same) {  // the bytes of the key were freed meanwhile: its bucket has moved
           in.forget();
           h = in.top(i);
-          wait_or_give_up(c);
+          wait_or_throw(c);
           continue;
         }
         if (!*same) break;
@@ -231,7 +232,7 @@ class engine : public shared_state {
         auto value = value_in(e, again);
         if (!again) return value;
         in.forget();
-        wait_or_give_up(c);
+        wait_or_throw(c);
         continue;
       }
       t = &tables.next_of(p.member, *t);
@@ -513,14 +514,16 @@ class engine : public shared_state {
   /// Moves `t` to a table of `capacity` buckets, together with whoever else is at it. Returns when
   /// all has been moved or is being moved by others. Only making that table can fail.
   void move_table(rank_t member, table& t, word capacity) {
-    give_up_if_in_a_hurry(c);
+    throw_if_may_not_wait(c);
     if (t.own != nullptr)
       c.link.flush(t.rank());  // what this rank stored under concurrency::owner_only
     tables.begin_move(t, capacity);
     help(member, t);
   }
 
-  /// Moves chunks of `t` until all have been claimed.
+  /// Moves chunks of `t` until all have been claimed. There is no way back once a chunk has been
+  /// claimed, and others wait for it. So an exception there ends the job: of a hash or a serializer
+  /// that throws for a key that it took before, or for lack of ordinary memory.
   void help(rank_t member, table& t) {
     table& next = tables.next_of(member, t);
     while (true) {
@@ -532,19 +535,36 @@ class engine : public shared_state {
       for (word i = mine * chunk; i < end; i += 16) {
         std::vector<word> buckets;
         for (word k = i; k < std::min(i + 16, end); ++k) buckets.push_back(k);
-        move_buckets(member, t, next, buckets);
+        try {
+          move_buckets(member, t, next, buckets);
+        } catch (const rank_failure&) {
+          throw;  // of another rank: this one ends for that
+        } catch (const std::exception& e) {
+          cannot_move(e.what());
+        } catch (...) {
+          cannot_move("an exception that is no std::exception");
+        }
       }
       if (fetch_add(t.field(header::at_done), 1) + 1 == t.chunks()) tables.finish_move(member);
     }
   }
 
+  [[noreturn]] void cannot_move(const char* what) {
+    end_job(
+        c,
+        text("farside: rank ", c.link.rank(), ": ", full_name(),
+             ": an exception while a table was moved: ", what,
+             ". The other ranks wait for what this one moves, and there is no way back. Hashes, "
+             "and serializers of keys, must not throw for keys that are in a map."),
+        false);
+  }
   void move_buckets(rank_t member, table& t, table& next, const std::vector<word>& which);
 
   /// The table that `t` moves to, when all of `t` has been moved: helps, and waits for those who
   /// help. An operation that may create an entry goes on there: what is moved has room for certain
   /// then. Handlers, which may not wait, go on at once, and create nothing in what is not settled.
   table& settled_next(rank_t member, table& t) {
-    if (in_a_hurry(c)) return tables.next_of(member, t);
+    if (may_not_wait(c)) return tables.next_of(member, t);
     help(member, t);
     while (tables.read_header(t.rank(), t.at.offset()).done < t.chunks() &&
            !FARSIDE_MUTANT(map_creates_before_settled))
@@ -554,7 +574,7 @@ class engine : public shared_state {
 
   /// The bucket of a key is being moved: goes on where it will be.
   void await_move(table*& t, const place& p) {
-    give_up_if_in_a_hurry(c);
+    throw_if_may_not_wait(c);
     t = &settled_next(p.member, *t);
   }
 
@@ -740,7 +760,7 @@ class engine : public shared_state {
 
   /// Whether the operation is somebody else's, who will count it.
   bool for_another(counted what) {
-    if (!in_a_hurry(c) || FARSIDE_MUTANT(engine_owner_counts)) return false;
+    if (!may_not_wait(c) || FARSIDE_MUTANT(engine_owner_counts)) return false;
     on_behalf_.count = what;
     return true;
   }

@@ -37,7 +37,7 @@ void hash_map<K, V, Hash, Probing>::save(const std::string& path) const {
       if (out.size() >= block_bytes) end_block();
     }
     if (pending != 0) end_block();
-    return first ? detail::objection_to_writing(path) : std::string();
+    return first ? objection_to_writing(path) : std::string();
   });
   agree(e.members, what, problem, unchanged);
 
@@ -51,7 +51,7 @@ void hash_map<K, V, Hash, Probing>::save(const std::string& path) const {
   header.index = begin + all_reduce(mine, std::plus<>(), e.members);
   for (auto& block : blocks) block.offset += before;
 
-  detail::draft draft(e.members);
+  far::draft draft(e.members);
   problem = draft.create(path);
   if (!problem.empty())
     detail::raise<error>(what, ": cannot write ", path, ": ", problem, ". ", unchanged);
@@ -104,7 +104,7 @@ void hash_map<K, V, Hash, Probing>::load(const std::string& path) {
       file.read_at(block.offset, bytes.data(), bytes.size());
       if (!file.problem.empty()) break;
       if (detail::hash_bytes(bytes.data(), bytes.size()) != block.checksum)
-        return detail::text(path, " is damaged: the checksum of block ", i, " is wrong");
+        return text(path, " is damaged: the checksum of block ", i, " is wrong");
       reader in(bytes);
       auto& entries = mine.emplace_back();
       entries.reserve(std::min(block.entries, block.bytes));
@@ -113,11 +113,10 @@ void hash_map<K, V, Hash, Probing>::load(const std::string& path) {
           K key = in.read<K>();
           entries.emplace_back(std::move(key), in.read<V>());
         }
-        return in.left() == 0 ? std::string() : detail::text(in.left(), " bytes are left of it");
+        return in.left() == 0 ? std::string() : text(in.left(), " bytes are left of it");
       });
       if (!unreadable.empty())
-        return detail::text(path, ": block ", i,
-                            " does not hold entries of this map: ", unreadable);
+        return text(path, ": block ", i, " does not hold entries of this map: ", unreadable);
     }
     return file.problem;
   });

@@ -11,7 +11,8 @@
 
 #include <farside/containers/detail/map/kinds.hpp>
 #include <farside/core/collectives.hpp>
-#include <farside/core/detail/draft.hpp>
+#include <farside/core/detail/file_size_limit.hpp>
+#include <farside/core/draft.hpp>
 #include <farside/core/hash.hpp>
 
 #include <fcntl.h>

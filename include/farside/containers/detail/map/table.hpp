@@ -16,7 +16,7 @@
 #include <farside/base/cpu_atomics.hpp>
 #include <farside/containers/detail/map/bucket.hpp>
 #include <farside/core/atomics.hpp>
-#include <farside/core/detail/messages/give_up.hpp>
+#include <farside/core/detail/messages/may_not_wait.hpp>
 #include <farside/core/memory.hpp>
 
 #include <algorithm>
@@ -122,32 +122,21 @@ inline constexpr word in_caches = word{1} << 13;
 template <class Bucket>
 inline constexpr word window = std::clamp<word>(256 / sizeof(Bucket), 1, 8);
 
-/// Whether a back end is known, at compile time, to be coherent in no job, or in all.
-template <class B>
-inline constexpr bool never_coherent = false;
-template <class B>
-  requires(!B::coherent())
-inline constexpr bool never_coherent<B> = true;
-template <class B>
-inline constexpr bool always_coherent = false;
-template <class B>
-  requires(B::coherent())
-inline constexpr bool always_coherent<B> = true;
-
-/// Whether each atomic ends with a fence of the CPU, as far as `at_hand` knows.
-template <class Quick>
-FARSIDE_HOT inline bool atomics_are_fences(const Quick& at_hand) {
-  if constexpr (requires { at_hand.far_view.flush_is_a_fence(); })
-    return at_hand.far_view.flush_is_a_fence();
-  else
-    return false;
+/// Whether each atomic ends with a fence of the CPU, as far as this thread's fast links know.
+FARSIDE_HOT inline bool atomics_are_fences() {
+  return with_fast_link([](const auto& link) {
+    if constexpr (knows_its_fences<std::remove_cvref_t<decltype(link)>>)
+      return link.flush_is_a_fence();
+    else
+      return false;
+  });
 }
 
 /// A back end may have a cheaper way than flush to do what far_access::settle() asks for.
 template <class Link>
 FARSIDE_HOT inline void settle_atomics(Link& link, rank_t rank) {
-  if (atomics_are_fences(quick)) return;
-  if constexpr (requires { link.settle(rank); })
+  if (atomics_are_fences()) return;
+  if constexpr (settles_atomics<Link>)
     link.settle(rank);
   else
     link.flush(rank);
@@ -190,7 +179,7 @@ class far_access {
       // What belongs to the head is on its way. So may be something of this rank (copies are
       // completed many at a time), for which whoever is waited for may be waiting.
       if (!std::exchange(flushed, true)) flush(table_.rank());
-      wait_or_give_up(c_);
+      wait_or_throw(c_);
       far::get(table_.bucket_at(i, words), reinterpret_cast<word*>(&window_[i - first_]), words);
     }
   }
@@ -311,7 +300,7 @@ class direct_access {
     if (h.what() == state::cell) {
       while ((out.body[0] = atomic(at[2]).load(std::memory_order_acquire)) == 0) {
         if (FARSIDE_MUTANT(map_seal_not_checked)) break;
-        wait_or_give_up(c_);
+        wait_or_throw(c_);
       }
       for (std::size_t k = 1; k + 2 < words; ++k)
         out.body[k] = atomic(at[k + 2]).load(std::memory_order_relaxed);
@@ -329,7 +318,7 @@ class direct_access {
       out.head_word = atomic(at[0]).load(std::memory_order_relaxed);
       if (out.top() != h) return false;
       if (sealed || FARSIDE_MUTANT(map_seal_not_checked)) return true;
-      wait_or_give_up(c_);
+      wait_or_throw(c_);
     }
   }
   /// The same where nobody writes: nothing needs an order.

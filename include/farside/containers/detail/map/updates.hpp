@@ -3,8 +3,8 @@
 #pragma once
 
 #include <farside/containers/detail/map/bucket.hpp>
+#include <farside/core/access.hpp>
 #include <farside/core/concurrency.hpp>
-#include <farside/core/context.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -74,7 +74,7 @@ struct transform {  // modify
   V initial() const { return next(V()); }
   V next(const V& old) const {
     V value = old;
-    silence quiet("modify");
+    no_communication inside("modify");
     change(value);
     return value;
   }

@@ -18,17 +18,18 @@ struct push_in_flight : pending {
   bool poll() override {
     if (result->ready.load(std::memory_order_acquire)) return true;
     if (!*open) {
+      if (!written) from_memory<typename State::form>(bytes.data()).release();
       result->fail(std::make_exception_ptr(usage_error(
           "farside: a queue was destroyed before there was room for an async_push. Wait for "
           "its future first.")));
       return true;
     }
     if (!written) {
-      if (!state.slots.look_for_room(state.line, ticket, 1)) return false;
-      state.slots.begin_write(state.line, ticket, bytes.data());
+      if (!state.slots.look_for_room(state.tickets, ticket, 1)) return false;
+      state.slots.begin_write(state.tickets, ticket, bytes.data());
       written = true;
     }
-    if (!state.slots.end_write(state.line, ticket)) return false;
+    if (!state.slots.end_write(state.tickets, ticket)) return false;
     if (waits) state.waiting_for_room.fetch_sub(1);
     result->set({});
     return true;
@@ -46,20 +47,20 @@ struct push_in_flight : pending {
 /// Elements of any serializable type, hosted on one member of the team, first in, first out.
 ///
 /// All operations are one-sided and linearizable, waiting and try_ forms mixed at will
-/// (containers/detail/ring/tickets.hpp has the argument), unless a promise says that they do not overlap. What is
-/// pushed is complete on return: whoever pops afterwards finds it. `R`, `W`, `A`: gets, puts,
-/// atomics issued. In the costs k is about the room that there was at the last look; elements of
-/// variable length (not far::fixed_length) add a flush of this rank's own memory to a push, and to
-/// a pop 1 R for their bytes and what far::dealloc costs.
+/// (containers/detail/ring/tickets.hpp has the argument), unless a promise says that they do not
+/// overlap. What is pushed is complete on return: a pop that begins afterwards finds it. `R`, `W`,
+/// `A`: gets, puts, atomics issued. In the costs k is about the room that there was at the last
+/// look; elements of variable length (not far::fixed_length) add a flush of this rank's own memory
+/// to a push, and to a pop 1 R for their bytes and what far::dealloc costs.
 template <class T, class Slots>
-class mixed_ring : public hosted_ring<T, Slots> {
-  using base = hosted_ring<T, Slots>;
+class concurrent_queue : public queue_base<T, Slots> {
+  using base = queue_base<T, Slots>;
   using typename base::form;
   using typename base::state;
 
  public:
-  /// Waits for room. A + W + R/k and a flush, 2 waits. With concurrency::push (nobody pops before the
-  /// next barrier): A + W, 1 wait, complete after the barrier; throws if it is full, instead of
+  /// Waits for room. A + W + R/k and a flush, 2 waits. With concurrency::push (nobody pops before
+  /// the next barrier): A + W, 1 wait, complete after the barrier; throws if it is full, instead of
   /// waiting.
   void push(const T& value, concurrency with = concurrency::everything) {
     state& s = *this->state_;
@@ -102,7 +103,7 @@ class mixed_ring : public hosted_ring<T, Slots> {
     this->require_bulk(s, "try_push", values.size());
     if (values.empty()) return true;
     if (s.asks(container_operation::push))
-      if (auto pushed = ask_push(s, values, ring_asks::any_mix)) return *pushed != 0;
+      if (auto pushed = ask_push(s, values, remote_mode::any_mix)) return *pushed != 0;
     packed_forms<T> forms(values);
     return try_push_forms(s, forms.data(), values.size(), with);
   }
@@ -113,26 +114,26 @@ class mixed_ring : public hosted_ring<T, Slots> {
   future<void> async_push(const T& value, concurrency with = concurrency::everything);
 
   /// Takes the oldest element; waits until there is one. A + R, and an A that nobody waits for, 2
-  /// waits (the R again while its push is under way). With concurrency::pop (nobody pushes before the
-  /// next barrier) the last A is made once a block of elements; throws if it is empty, instead of
-  /// waiting. With concurrency::owner_only, on the host, only one thread of it pops before the next barrier:
-  /// R and 2 A of its own memory.
+  /// waits (the R again while its push is under way). With concurrency::pop (nobody pushes before
+  /// the next barrier) the last A is made once a block of elements; throws if it is empty, instead
+  /// of waiting. With concurrency::owner_only, on the host, only one thread of it pops before the
+  /// next barrier: R and 2 A of its own memory.
   T pop(concurrency with = concurrency::everything) {
     state& s = *this->state_;
     alignas(8) std::byte packed[sizeof(form)];
-    ring_pops others = check_pop(s, "pop", with);
+    pop_overlap others = check_pop(s, "pop", with);
     if (s.asks(container_operation::pop)) [[unlikely]]
       if (auto popped = pop_there(s, others)) return *std::move(popped);
-    if (others == ring_pops::nobody_elses) {
+    if (others == pop_overlap::owner_only) {
       take_local(s, packed, true);
     } else {
       std::uint64_t ticket;
-      if (others == ring_pops::without_pushes) {
-        ring_grant got = s.line.phased_pop(1);
+      if (others == pop_overlap::without_pushes) {
+        ticket_range got = s.tickets.phased_pop(1);
         if (got.count == 0) this->raise_empty(s);
         ticket = got.first;
       } else {
-        ticket = s.line.claim_pop(1);
+        ticket = s.tickets.claim_pop(1);
       }
       take(s, ticket, 1, packed, others);
     }
@@ -150,13 +151,13 @@ class mixed_ring : public hosted_ring<T, Slots> {
   std::optional<T> try_pop(concurrency with = concurrency::everything) {
     state& s = *this->state_;
     alignas(8) std::byte packed[sizeof(form)];
-    ring_pops others = check_pop(s, "try_pop", with);
+    pop_overlap others = check_pop(s, "try_pop", with);
     if (s.asks(container_operation::pop)) [[unlikely]]
       if (std::optional<T> popped; try_pop_there(s, popped)) return popped;
-    if (others == ring_pops::nobody_elses) {
+    if (others == pop_overlap::owner_only) {
       if (!take_local(s, packed, false)) return std::nullopt;
     } else {
-      ring_grant got = s.line.try_claim_pop(1);
+      ticket_range got = s.tickets.try_claim_pop(1);
       if (got.count == 0) return std::nullopt;
       take(s, got.first, 1, packed, others);
     }
@@ -165,7 +166,7 @@ class mixed_ring : public hosted_ring<T, Slots> {
   /// The oldest elements, `most` at most, next to each other; no more than the capacity. If they
   /// are fewer, the queue held no others at one moment of this call. They are taken later than
   /// that: what is pushed in between stays, and a try_push in between may find the queue full. So
-  /// whoever has got fewer, and wants what has come meanwhile, asks again.
+  /// a caller that has got fewer, and wants what has come meanwhile, asks again.
   std::vector<T> try_pop(std::uint64_t most, concurrency with = concurrency::everything);
 
   /// try_pop on the host, where nobody else pops before the next barrier. No communication.
@@ -180,43 +181,43 @@ class mixed_ring : public hosted_ring<T, Slots> {
   static future<void> async_push_alone(state& s, const T& value);
 
   /// Checks the promise, and says what it allows.
-  ring_pops check_pop(state& s, const char* name, concurrency with) {
+  pop_overlap check_pop(state& s, const char* name, concurrency with) {
     bool local = includes(with, concurrency::owner_only);
     if (local && !s.is_host())
       raise(name, " of ", s.kind_name, " '", s.label, "' with concurrency::owner_only on rank ",
-            s.where->link.rank(), ", but it lies on rank ", s.line.host(),
+            s.where->link.rank(), ", but it lies on rank ", s.tickets.host(),
             ": only its host can pop so.");
     s.overlaps.check(container_operation::pop, name, local ? with & ~concurrency::pop : with,
                      [] { return std::string(); });
-    if (local) return ring_pops::nobody_elses;
+    if (local) return pop_overlap::owner_only;
     s.local_head_known = false;
-    return includes(with, concurrency::push) ? ring_pops::any_mix : ring_pops::without_pushes;
+    return includes(with, concurrency::push) ? pop_overlap::any_mix : pop_overlap::without_pushes;
   }
 
-  static ring_asks how(concurrency with) {
-    return includes(with, concurrency::pop) ? ring_asks::any_mix : ring_asks::phased;
+  static remote_mode how(concurrency with) {
+    return includes(with, concurrency::pop) ? remote_mode::any_mix : remote_mode::phased;
   }
 
   /// Asks the host. False: it has to be done one-sided, as it has to wait.
   [[gnu::noinline, gnu::cold]] bool push_there(state& s, std::span<const T> values,
                                                concurrency with) {
     auto pushed = ask_push(s, values, how(with));
-    if (pushed && how(with) == ring_asks::phased && *pushed < values.size())
+    if (pushed && how(with) == remote_mode::phased && *pushed < values.size())
       this->raise_full(s, values.size(), *pushed);
     return pushed && *pushed != 0;
   }
 
   /// Nothing: it has to be done one-sided, as it has to wait.
-  [[gnu::noinline, gnu::cold]] std::optional<T> pop_there(state& s, ring_pops others) {
-    bool waits = others == ring_pops::any_mix;
-    auto popped = ask_pop(s, ring_asks::any_mix, waits, 1);
+  [[gnu::noinline, gnu::cold]] std::optional<T> pop_there(state& s, pop_overlap others) {
+    bool waits = others == pop_overlap::any_mix;
+    auto popped = ask_pop(s, remote_mode::any_mix, waits, 1);
     if (!popped) return std::nullopt;
     if (popped->empty()) this->raise_empty(s);
     return std::move(popped->front());
   }
   /// False: one-sided. True: `to` is the element, if there was one.
   [[gnu::noinline, gnu::cold]] bool try_pop_there(state& s, std::optional<T>& to) {
-    auto popped = ask_pop(s, ring_asks::any_mix, false, 1);
+    auto popped = ask_pop(s, remote_mode::any_mix, false, 1);
     if (popped && !popped->empty()) to.emplace(std::move(popped->front()));
     return popped.has_value();
   }
@@ -230,11 +231,11 @@ class mixed_ring : public hosted_ring<T, Slots> {
   template <class Ready>
   [[gnu::noinline]] static void await_longer(state& s, job::waiting what, Ready& ready) {
     constexpr int spins = 50;
-    for (int i = 0; s.line.raw() != nullptr && i < spins; ++i) {
+    for (int i = 0; s.tickets.raw() != nullptr && i < spins; ++i) {
       relax();
       if (ready()) return;
     }
-    waits note(*s.where, what, s.line.host(), s.label.c_str());
+    wait_marker note(*s.where, what, s.tickets.host(), s.label.c_str());
     while (!ready()) s.where->wait_round();
   }
 
@@ -242,11 +243,11 @@ class mixed_ring : public hosted_ring<T, Slots> {
                                          concurrency with) {
     s.complete_boxes();
     if (includes(with, concurrency::pop)) {
-      fill(s, s.line.claim_push(n), forms, n);
+      fill(s, s.tickets.claim_push(n), forms, n);
       return;
     }
-    ring_grant got = s.line.phased_push(n);
-    if (got.count != 0) s.slots.write(s.line, got.first, forms, got.count, false);
+    ticket_range got = s.tickets.phased_push(n);
+    if (got.count != 0) s.slots.write(s.tickets, got.first, forms, got.count, false);
     if (got.count == n) return;
     release(forms + got.count * sizeof(form), n - got.count);
     this->raise_full(s, n, got.count);
@@ -255,14 +256,14 @@ class mixed_ring : public hosted_ring<T, Slots> {
   bool try_push_forms(state& s, const std::byte* forms, std::uint64_t n, concurrency with) {
     s.complete_boxes();
     if (!includes(with, concurrency::pop) && n == 1) {
-      ring_grant got = s.line.phased_push(1);
+      ticket_range got = s.tickets.phased_push(1);
       if (got.count != 0)
-        s.slots.write(s.line, got.first, forms, 1, false);
+        s.slots.write(s.tickets, got.first, forms, 1, false);
       else
         release(forms, 1);
       return got.count != 0;
     }
-    auto first = s.line.try_claim_push(n);
+    auto first = s.tickets.try_claim_push(n);
     if (first)
       fill(s, *first, forms, n);
     else
@@ -277,71 +278,72 @@ class mixed_ring : public hosted_ring<T, Slots> {
 
   [[gnu::always_inline]] static void fill(state& s, std::uint64_t first, const std::byte* forms,
                                           std::uint64_t n) {
-    await(s, job::waiting::push, [&] { return s.slots.look_for_room(s.line, first, n); });
-    s.slots.write(s.line, first, forms, n, true);
+    await(s, job::waiting::push, [&] { return s.slots.look_for_room(s.tickets, first, n); });
+    s.slots.write(s.tickets, first, forms, n, true);
   }
 
   /// Takes the elements of tickets that this rank has. Those that have been read are freed before
   /// it waits for the next: the push it waits for may need that room.
   static void take(state& s, std::uint64_t first, std::uint64_t n, std::byte* to,
-                   ring_pops others) {
-    if (FARSIDE_MUTANT(ring_freed_before_read)) s.slots.free(s.line, first, n, others);
+                   pop_overlap others) {
+    if (FARSIDE_MUTANT(ring_freed_before_read)) s.slots.free(s.tickets, first, n, others);
     std::uint64_t done = 0;
     await(s, job::waiting::pop, [&] {
-      std::uint64_t now = s.slots.read(s.line, first + done, n - done, to + done * sizeof(form));
+      std::uint64_t now = s.slots.read(s.tickets, first + done, n - done, to + done * sizeof(form));
       if (now != 0 && !FARSIDE_MUTANT(ring_freed_before_read))
-        s.slots.free(s.line, first + done, now, others);
+        s.slots.free(s.tickets, first + done, now, others);
       done += now;
       return done == n;
     });
   }
 
-  /// The same on the host, while nobody else pops. False: there is none, and it was not to wait.
+  /// Takes one element on the host, while nobody else pops. False: there is none, and it was not to
+  /// wait.
   static bool take_local(state& s, std::byte* to, bool wait) {
     if (!s.local_head_known) {
-      s.local_head = s.line.look(ring_word::head);
+      s.local_head = s.tickets.look(ring_word::head);
       s.local_head_known = true;
     }
     std::uint64_t ticket = s.local_head;
-    auto there = [&] { return s.slots.read(s.line, ticket, 1, to) == 1; };
+    auto there = [&] { return s.slots.read(s.tickets, ticket, 1, to) == 1; };
     if (!there()) {
-      if (!wait && s.line.look(ring_word::tail) <= ticket) return false;
+      if (!wait && s.tickets.look(ring_word::tail) <= ticket) return false;
       await(s, job::waiting::pop, there);
     }
     ++s.local_head;
-    s.line.claim_local_pop(ticket, 1);
-    s.slots.free(s.line, ticket, 1, ring_pops::nobody_elses);
+    s.tickets.claim_local_pop(ticket, 1);
+    s.slots.free(s.tickets, ticket, 1, pop_overlap::owner_only);
     return true;
   }
 };
 
 template <class T, class Slots>
-std::vector<T> mixed_ring<T, Slots>::pop(std::uint64_t n, concurrency with) {
+std::vector<T> concurrent_queue<T, Slots>::pop(std::uint64_t n, concurrency with) {
   state& s = *this->state_;
-  ring_pops others = check_pop(s, "pop", with);
+  pop_overlap others = check_pop(s, "pop", with);
   std::vector<T> values;
-  std::uint64_t part = std::min(n, s.line.shape().capacity);
+  std::uint64_t part = std::min(n, s.tickets.shape().capacity);
   values.reserve(part);
   std::vector<std::byte> forms(part * sizeof(form));
   while (values.size() < n) {
     std::uint64_t now = std::min(part, n - values.size());
     if (s.asks(container_operation::pop)) {
-      bool waits = others == ring_pops::any_mix;
-      if (auto popped = ask_pop(s, ring_asks::any_mix, waits, now)) {
+      bool waits = others == pop_overlap::any_mix;
+      if (auto popped = ask_pop(s, remote_mode::any_mix, waits, now)) {
         if (popped->empty()) break;
         std::move(popped->begin(), popped->end(), std::back_inserter(values));
         continue;
       }
     }
-    if (others == ring_pops::nobody_elses) {
+    if (others == pop_overlap::owner_only) {
       for (std::uint64_t i = 0; i < now; ++i) take_local(s, forms.data() + i * sizeof(form), true);
-    } else if (others == ring_pops::without_pushes) {
-      ring_grant got = s.line.phased_pop(now);
+    } else if (others == pop_overlap::without_pushes) {
+      ticket_range got = s.tickets.phased_pop(now);
       if (got.count == 0) break;
       now = got.count;
       take(s, got.first, now, forms.data(), others);
     } else {
-      take(s, s.line.claim_pop(now), now, forms.data(), others);
+      take(s, s.tickets.claim_pop(now), now, forms.data(), others);
     }
     for (std::uint64_t i = 0; i < now; ++i)
       values.push_back(this->unpack(forms.data() + i * sizeof(form), true));
@@ -350,30 +352,30 @@ std::vector<T> mixed_ring<T, Slots>::pop(std::uint64_t n, concurrency with) {
 }
 
 template <class T, class Slots>
-std::vector<T> mixed_ring<T, Slots>::try_pop(std::uint64_t most, concurrency with) {
+std::vector<T> concurrent_queue<T, Slots>::try_pop(std::uint64_t most, concurrency with) {
   state& s = *this->state_;
-  ring_pops others = check_pop(s, "try_pop", with);
-  most = std::min(most, s.line.shape().capacity);
+  pop_overlap others = check_pop(s, "try_pop", with);
+  most = std::min(most, s.tickets.shape().capacity);
   if (most == 0) return {};
   if (s.asks(container_operation::pop))
-    if (auto popped = ask_pop(s, ring_asks::any_mix, false, most)) return *std::move(popped);
+    if (auto popped = ask_pop(s, remote_mode::any_mix, false, most)) return *std::move(popped);
   std::vector<std::byte> forms(most * sizeof(form));
-  if (others == ring_pops::nobody_elses) {
+  if (others == pop_overlap::owner_only) {
     std::uint64_t n = 0;
     while (n < most && take_local(s, forms.data() + n * sizeof(form), false)) ++n;
     return this->unpacked(forms.data(), n, true);
   }
-  ring_grant got = s.line.try_claim_pop(most);
+  ticket_range got = s.tickets.try_claim_pop(most);
   if (got.count != 0) take(s, got.first, got.count, forms.data(), others);
   return this->unpacked(forms.data(), got.count, true);
 }
 
 template <class T, class Slots>
-future<void> mixed_ring<T, Slots>::async_push(const T& value, concurrency with) {
+future<void> concurrent_queue<T, Slots>::async_push(const T& value, concurrency with) {
   state& s = *this->state_;
   s.overlaps.check(container_operation::push, "async_push", with, [&] { return describe(value); });
   if (s.asks(container_operation::push))
-    return ask_push_later(s, value, ring_asks::any_mix,
+    return ask_push_later(s, value, remote_mode::any_mix,
                           [&s, value](std::optional<std::uint64_t> pushed) {
                             if (!pushed || *pushed == 0) return async_push_alone(s, value);
                             return future<void>::ready();
@@ -382,7 +384,7 @@ future<void> mixed_ring<T, Slots>::async_push(const T& value, concurrency with) 
 }
 
 template <class T, class Slots>
-future<void> mixed_ring<T, Slots>::async_push_alone(state& s, const T& value) {
+future<void> concurrent_queue<T, Slots>::async_push_alone(state& s, const T& value) {
   form packed = form::pack(value);
   s.complete_boxes();
   auto push =
@@ -393,14 +395,14 @@ future<void> mixed_ring<T, Slots>::async_push_alone(state& s, const T& value) {
     if (push->poll()) return future<void>(push->result);
     push->waits = true;
     push->state.waiting_for_room.fetch_add(1);
-    context& c = push->state.line.where();
+    context& c = push->state.tickets.where();
     std::lock_guard lock(c.mutex);
     c.in_flight.push_back(push);
     return future<void>(push->result);
   };
   s.tickets_under_way->fetch_add(1, std::memory_order_relaxed);
-  if (s.line.raw() != nullptr) return go_on(s.line.claim_push(1));
-  return async_fetch_add(s.line.word(ring_word::tail), 1).then(go_on);
+  if (s.tickets.raw() != nullptr) return go_on(s.tickets.claim_push(1));
+  return async_fetch_add(s.tickets.word(ring_word::tail), 1).then(go_on);
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

@@ -14,8 +14,8 @@
 // A ring for `capacity` elements that counts its pops by blocks has some slots more than that. A
 // ticket t has room when a pop has taken t - capacity. Its slot was last used by t - slots, and is
 // free when the whole block has been popped, whose last ticket was at most
-// t - slots + block - 1 <= t - capacity: all of them have been taken by pops, so who has room and
-// waits for the block waits only for pops that are under way.
+// t - slots + block - 1 <= t - capacity. All of these have been taken by pops. So a push that has
+// room, and waits for the block, waits only for pops that are under way.
 #pragma once
 
 #include <farside/base/mutants.hpp>
@@ -36,14 +36,14 @@ struct alignas(64) ring_line {
 /// The words of a ring that are changed by atomics, by their place.
 enum class ring_word : std::size_t { tail = 0, ready_tail = 128, ready_head = 256, head = 504 };
 
-struct ring_shape {
+struct ring_layout {
   static constexpr std::size_t counters_at = 512;
   static constexpr std::uint64_t most_blocks = 32;  ///< one get reads all their counters
 
-  ring_shape() = default;
+  ring_layout() = default;
 
   /// `stride` bytes for a slot. Without counters (phases, two_atomics) a slot for each element.
-  ring_shape(std::uint64_t elements, std::size_t slot_bytes, bool with_counters)
+  ring_layout(std::uint64_t elements, std::size_t slot_bytes, bool with_counters)
       : capacity(elements), stride(slot_bytes), slots(elements) {
     if (with_counters) {
       std::uint64_t least = (elements - 1 + most_blocks - 2) / (most_blocks - 1);

@@ -22,45 +22,45 @@
 namespace far::inline FARSIDE_BACKEND::detail {
 
 template <std::size_t Bytes>
-class ready_slots {
+class ordered_slots {
  public:
   static constexpr bool counted = false;
   static constexpr std::size_t stride = 8 * ((Bytes + 7) / 8);
   static constexpr operation_cost push_cost{.puts = 1, .atomics = 2};
   static constexpr operation_cost pop_cost{.gets = 1, .atomics = 2};
 
-  explicit ready_slots(context&) {}
+  explicit ordered_slots(context&) {}
   static void require(const context&, const char*) {}
 
-  bool look_for_room(ring& in, std::uint64_t first, std::uint64_t n) {
+  bool look_for_room(ring_tickets& in, std::uint64_t first, std::uint64_t n) {
     if (first + n <= free_until_.settled(in.where())) return true;
     free_until_.raise_to(in.look(ring_word::ready_head) + in.shape().capacity);
     return first + n <= free_until_.value();
   }
 
-  /// For whoever has no ticket yet: is there room, or are the elements there, and would it be its
-  /// turn at once? While it is, nobody else has a ticket before this one.
-  bool ready_to_write(ring& in, std::uint64_t first, std::uint64_t n) {
+  /// Before a ticket is taken: is there room, or are the elements there, and would it be its turn
+  /// at once? While it is, nobody else has a ticket before this one.
+  bool ready_to_write(ring_tickets& in, std::uint64_t first, std::uint64_t n) {
     return look_for_room(in, first, n) && in.look(ring_word::ready_tail) == first;
   }
-  bool ready_to_read(ring& in, std::uint64_t first, std::uint64_t n) {
+  bool ready_to_read(ring_tickets& in, std::uint64_t first, std::uint64_t n) {
     return in.look(ring_word::ready_tail) >= first + n && in.look(ring_word::ready_head) == first;
   }
 
-  void write(ring& in, std::uint64_t first, const std::byte* forms, std::uint64_t n, bool) {
+  void write(ring_tickets& in, std::uint64_t first, const std::byte* forms, std::uint64_t n, bool) {
     put_all(in, first, forms, n);
     move_on(in, ring_word::ready_tail, first, n);
   }
 
-  /// The same for an async_push, in two steps that do not wait. False: it is not its turn.
-  void begin_write(ring& in, std::uint64_t ticket, const std::byte* form) {
+  /// A write for an async_push, in two steps that do not wait. False: it is not its turn.
+  void begin_write(ring_tickets& in, std::uint64_t ticket, const std::byte* form) {
     put_all(in, ticket, form, 1);
   }
-  bool end_write(ring& in, std::uint64_t ticket) {
+  bool end_write(ring_tickets& in, std::uint64_t ticket) {
     return in.compare_swap(ring_word::ready_tail, ticket, ticket + 1) == ticket;
   }
 
-  std::uint64_t read(ring& in, std::uint64_t first, std::uint64_t n, std::byte* to) {
+  std::uint64_t read(ring_tickets& in, std::uint64_t first, std::uint64_t n, std::byte* to) {
     if (first + n > filled_until_.settled(in.where())) {
       filled_until_.raise_to(in.look(ring_word::ready_tail));
       std::uint64_t filled = filled_until_.value();
@@ -76,18 +76,19 @@ class ready_slots {
     return n;
   }
 
-  void free(ring& in, std::uint64_t first, std::uint64_t n, ring_pops) {
+  void free(ring_tickets& in, std::uint64_t first, std::uint64_t n, pop_overlap) {
     move_on(in, ring_word::ready_head, first, n);
   }
-  void send_marks(ring&) {}
-  void settle(ring&) {}
+  void send_marks(ring_tickets&) {}
+  void settle(ring_tickets&) {}
   void forget() {
     free_until_.set(0);
     filled_until_.set(0);
   }
 
  private:
-  static void put_all(ring& in, std::uint64_t first, const std::byte* forms, std::uint64_t n) {
+  static void put_all(ring_tickets& in, std::uint64_t first, const std::byte* forms,
+                      std::uint64_t n) {
     std::vector<std::byte> buffer;
     in.runs(first, n, [&](std::uint64_t slot, std::uint64_t ticket, std::uint64_t count) {
       buffer.assign(count * stride, std::byte{});
@@ -99,11 +100,11 @@ class ready_slots {
   }
 
   /// Waits for its turn.
-  static void move_on(ring& in, ring_word w, std::uint64_t first, std::uint64_t n) {
+  static void move_on(ring_tickets& in, ring_word w, std::uint64_t first, std::uint64_t n) {
     while (in.compare_swap(w, first, first + n) != first) in.where().wait_round();
   }
 
-  ring_knowledge free_until_, filled_until_;
+  ring_watermark free_until_, filled_until_;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

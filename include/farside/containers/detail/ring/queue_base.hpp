@@ -79,13 +79,13 @@ class packed_forms {
 
 /// The parts that do not depend on when pushes and pops may overlap.
 template <class T, class Slots>
-class hosted_ring {
+class queue_base {
  public:
   using value_type = T;
   using iterator = snapshot_iterator<T>;
 
   /// Elements at most. Local.
-  std::uint64_t capacity() const { return state_->line.shape().capacity; }
+  std::uint64_t capacity() const { return state_->tickets.shape().capacity; }
   /// The member of the team that it lies on. Local.
   rank_t host() const { return state_->host; }
   /// How operations of a kind (concurrency::push or pop) reach the host. Local.
@@ -137,23 +137,23 @@ class hosted_ring {
     const auto& s = *state_;
     auto note = calling<"statistics of a queue">(s);
     if (s.members.rank() == s.host) {
-      std::uint64_t head = s.line.look(ring_word::head), tail = s.line.look(ring_word::tail);
+      std::uint64_t head = s.tickets.look(ring_word::head), tail = s.tickets.look(ring_word::tail);
       all.size = s.size();
-      all.capacity = s.line.shape().capacity;
+      all.capacity = s.tickets.shape().capacity;
       all.pushes = s.pushes_before + tail;
       all.pops = s.pops_before + head;
-      all.bytes = s.line.shape().lines() * sizeof(ring_line);
+      all.bytes = s.tickets.shape().lines() * sizeof(ring_line);
     }
     return broadcast(all, s.host, s.members);
   }
 
  protected:
-  using state = ring_state<T, Slots>;
+  using state = queue_state<T, Slots>;
   using form = box<T>;
 
   friend handle_access;
-  explicit hosted_ring(container_handle<state> of) : state_(std::move(of)) {}
-  hosted_ring(const char* kind, rank_t host, std::uint64_t capacity, const container_options& with)
+  explicit queue_base(container_handle<state> of) : state_(std::move(of)) {}
+  queue_base(const char* kind, rank_t host, std::uint64_t capacity, const container_options& with)
       : state_(new state(kind, host, capacity, with)) {}
 
   /// Elements that are their own bytes can be read to where they shall be.
@@ -173,7 +173,7 @@ class hosted_ring {
       return unpacked(forms.data(), n, taken);
     }
   }
-  /// The same of forms that are there; their boxes are released if they are `taken`.
+  /// Objects of `n` forms in memory; their boxes are released if they are `taken`.
   static std::vector<T> unpacked(const std::byte* forms, std::size_t n, bool taken) {
     std::vector<T> values;
     if constexpr (own_bytes) {
@@ -197,16 +197,16 @@ class hosted_ring {
   }
 
   void require_bulk(const state& s, const char* what, std::uint64_t n) const {
-    if (n > s.line.shape().capacity)
+    if (n > s.tickets.shape().capacity)
       raise(what, " of ", n, " elements to ", s.kind_name, " '", s.label, "', which holds ",
-            s.line.shape().capacity, " at most: push them in several parts, or resize() it.");
+            s.tickets.shape().capacity, " at most: push them in several parts, or resize() it.");
   }
 
   [[noreturn]] static void raise_full(const state& s, std::uint64_t wanted, std::uint64_t done) {
     raise(s.kind_name, " '", s.label, "' is full: ", done, " of ", wanted,
           " elements were pushed, and nobody may pop before the next barrier. Ask for a larger "
           "capacity (it is ",
-          s.line.shape().capacity, "), or use try_push.");
+          s.tickets.shape().capacity, "), or use try_push.");
   }
   [[noreturn]] static void raise_empty(const state& s) {
     raise(s.kind_name, " '", s.label,

@@ -24,18 +24,18 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-enum class ring_asks {
+enum class remote_mode {
   any_mix,  ///< all of them or nothing
   phased    ///< no pop overlaps pushes, and no push pops: as many as there is room, or are there
 };
 
 /// Elements on their way: the form they have in a ring, or themselves if that is only a pointer.
 template <class T>
-using ring_cargo = std::conditional_t<box<T>::in_place, box<T>, T>;
+using sent_element = std::conditional_t<box<T>::in_place, box<T>, T>;
 
 template <class T>
-std::vector<ring_cargo<T>> ring_load(std::span<const T> values) {
-  std::vector<ring_cargo<T>> cargo;
+std::vector<sent_element<T>> sent_elements(std::span<const T> values) {
+  std::vector<sent_element<T>> cargo;
   cargo.reserve(values.size());
   for (const T& value : values) {
     if constexpr (box<T>::in_place)
@@ -48,14 +48,14 @@ std::vector<ring_cargo<T>> ring_load(std::span<const T> values) {
 
 /// Forms of elements that have come; what they point to is freed again unless they were used.
 template <class T>
-class ring_unloaded {
+class received_forms {
  public:
-  explicit ring_unloaded(const std::vector<ring_cargo<T>>& cargo) : cargo_(cargo) {
+  explicit received_forms(const std::vector<sent_element<T>>& cargo) : cargo_(cargo) {
     if constexpr (!box<T>::in_place)
       for (const T& value : cargo) forms_.push_back(box<T>::pack(value));
   }
-  ring_unloaded(const ring_unloaded&) = delete;
-  ~ring_unloaded() {
+  received_forms(const received_forms&) = delete;
+  ~received_forms() {
     if constexpr (!box<T>::in_place) {
       if (used_ == forms_.size()) return;
       flush(here().link.rank());  // their bytes may still be on the way
@@ -71,7 +71,7 @@ class ring_unloaded {
   void use(std::size_t n) { used_ = n; }
 
  private:
-  const std::vector<ring_cargo<T>>& cargo_;
+  const std::vector<sent_element<T>>& cargo_;
   std::vector<box<T>> forms_;
   std::size_t used_ = 0;
 };
@@ -80,7 +80,7 @@ class ring_unloaded {
 /// before its rank has heard that a queue has moved to it.
 template <class State>
 State& same_ring(State& s, std::uint64_t at) {
-  if (s.line.memory().raw() != at) throw not_at_once{};
+  if (s.tickets.memory().raw() != at) throw would_wait{};
   return s;
 }
 
@@ -89,24 +89,24 @@ template <class State>
 void serve_push(void* state, reader& in, writer& answer) {
   using T = typename State::element;
   State& s = same_ring(*static_cast<State*>(state), in.read<std::uint64_t>());
-  auto how = in.read<ring_asks>();
-  auto cargo = in.read<std::vector<ring_cargo<T>>>();
-  ring_unloaded<T> forms(cargo);
+  auto how = in.read<remote_mode>();
+  auto cargo = in.read<std::vector<sent_element<T>>>();
+  received_forms<T> forms(cargo);
   s.complete_boxes();
-  ring_grant got{0, 0};
-  if (how == ring_asks::phased) {
-    got = s.line.phased_push(cargo.size());
+  ticket_range got{0, 0};
+  if (how == remote_mode::phased) {
+    got = s.tickets.phased_push(cargo.size());
   } else {
     auto ready = [&](std::uint64_t ticket) {
       if (FARSIDE_MUTANT(engine_slot_not_asked)) return;
-      if (!s.slots.ready_to_write(s.line, ticket, cargo.size())) throw not_at_once{};
+      if (!s.slots.ready_to_write(s.tickets, ticket, cargo.size())) throw would_wait{};
     };
-    if (auto first = s.line.try_claim_push(cargo.size(), ready)) got = {*first, cargo.size()};
+    if (auto first = s.tickets.try_claim_push(cargo.size(), ready)) got = {*first, cargo.size()};
   }
   if (got.count != 0) {
-    s.slots.write(s.line, got.first, forms.data(), got.count, true);
+    s.slots.write(s.tickets, got.first, forms.data(), got.count, true);
     // Slots of phases leave that to the pusher's barrier, which would not complete it here.
-    if (!FARSIDE_MUTANT(engine_push_unflushed)) flush(s.line.host());
+    if (!FARSIDE_MUTANT(engine_push_unflushed)) flush(s.tickets.host());
   }
   forms.use(got.count);
   answer << got.count;
@@ -117,26 +117,26 @@ template <class State>
 void serve_pop(void* state, reader& in, writer& answer) {
   using T = typename State::element;
   State& s = same_ring(*static_cast<State*>(state), in.read<std::uint64_t>());
-  auto how = in.read<ring_asks>();
+  auto how = in.read<remote_mode>();
   auto exactly = in.read<bool>();
   auto most = in.read<std::uint64_t>();
   constexpr std::size_t longest = box<T>::in_place ? sizeof(box<T>) : std::size_t{1} << 32;
   s.choice.prepare_answer(8 + std::min<std::uint64_t>(most, 1 << 20) * longest);
-  ring_grant got;
-  if (how == ring_asks::phased) {
-    got = s.line.phased_pop(most);
+  ticket_range got;
+  if (how == remote_mode::phased) {
+    got = s.tickets.phased_pop(most);
   } else {
-    got = s.line.try_claim_pop(most, [&](std::uint64_t ticket, std::uint64_t count) {
-      if (exactly && count < most) throw not_at_once{};
+    got = s.tickets.try_claim_pop(most, [&](std::uint64_t ticket, std::uint64_t count) {
+      if (exactly && count < most) throw would_wait{};
       if (FARSIDE_MUTANT(engine_element_not_asked)) return;
-      if (!s.slots.ready_to_read(s.line, ticket, count)) throw not_at_once{};
+      if (!s.slots.ready_to_read(s.tickets, ticket, count)) throw would_wait{};
     });
-    if (exactly && got.count == 0) throw not_at_once{};
+    if (exactly && got.count == 0) throw would_wait{};
   }
   std::vector<box<T>> forms(got.count);
   if (got.count != 0) {
-    s.slots.read(s.line, got.first, got.count, reinterpret_cast<std::byte*>(forms.data()));
-    s.slots.free(s.line, got.first, got.count, ring_pops::any_mix);
+    s.slots.read(s.tickets, got.first, got.count, reinterpret_cast<std::byte*>(forms.data()));
+    s.slots.free(s.tickets, got.first, got.count, pop_overlap::any_mix);
   }
   if constexpr (box<T>::in_place) {
     answer << forms;
@@ -152,9 +152,9 @@ void serve_pop(void* state, reader& in, writer& answer) {
 
 /// A message to the host that asks for pushes.
 template <class State>
-writer push_question(State& s, std::span<const typename State::element> values, ring_asks how) {
+writer push_question(State& s, std::span<const typename State::element> values, remote_mode how) {
   writer message = s.choice.message(&serve_push<State>);
-  message << s.line.memory().raw() << how << ring_load(values);
+  message << s.tickets.memory().raw() << how << sent_elements(values);
   return message;
 }
 
@@ -170,20 +170,21 @@ std::optional<Answer> ring_answer(State& s, std::size_t operations,
 
 template <class State>
 [[gnu::noinline, gnu::cold]] std::optional<std::uint64_t> ask_push(
-    State& s, std::span<const typename State::element> values, ring_asks how) {
-  asks_owner note(*s.where, s.label.c_str());
+    State& s, std::span<const typename State::element> values, remote_mode how) {
+  owner_wait_marker note(*s.where, s.label.c_str());
   auto answer = s.choice.send(s.host, values.size(), push_question(s, values, how)).get();
   return ring_answer<std::uint64_t>(s, values.size(), answer);
 }
 
 template <class State>
-[[gnu::noinline, gnu::cold]] auto ask_pop(State& s, ring_asks how, bool exactly, std::uint64_t most)
+[[gnu::noinline, gnu::cold]] auto ask_pop(State& s, remote_mode how, bool exactly,
+                                          std::uint64_t most)
     -> std::optional<std::vector<typename State::element>> {
   using T = typename State::element;
   writer message = s.choice.message(&serve_pop<State>);
-  message << s.line.memory().raw() << how << exactly << most;
-  asks_owner note(*s.where, s.label.c_str());
-  auto cargo = ring_answer<std::vector<ring_cargo<T>>>(
+  message << s.tickets.memory().raw() << how << exactly << most;
+  owner_wait_marker note(*s.where, s.label.c_str());
+  auto cargo = ring_answer<std::vector<sent_element<T>>>(
       s, 1, s.choice.send(s.host, 1, std::move(message)).get());
   if constexpr (box<T>::in_place) {
     if (!cargo) return std::nullopt;
@@ -198,7 +199,7 @@ template <class State>
 
 /// A push that is not waited for: `then(pushed)` gives its future.
 template <class State, class Then>
-future<void> ask_push_later(State& s, const typename State::element& value, ring_asks how,
+future<void> ask_push_later(State& s, const typename State::element& value, remote_mode how,
                             Then then) {
   using T = typename State::element;
   return s.choice.send_later(s.host, push_question(s, std::span<const T>(&value, 1), how),

@@ -15,7 +15,7 @@
 // Both are right but for chances of 2^-64 a word, and against accidents, not against attacks.
 #pragma once
 
-#include <farside/base/backend_choice.hpp>
+#include <farside/base/mixing.hpp>
 #include <farside/base/mutants.hpp>
 
 #include <cstddef>
@@ -27,17 +27,8 @@ namespace far::inline FARSIDE_BACKEND::detail {
 /// Words that `bytes` take.
 constexpr std::size_t ring_words(std::size_t bytes) { return (bytes + 7) / 8; }
 
-/// The 64-bit finalizer of Pelle Evensen's and Jon Maiga's kind: every bit depends on all.
-constexpr std::uint64_t ring_mix(std::uint64_t x) {
-  x = (x ^ x >> 32) * 0xd6e8feb86659fd93U;
-  x = (x ^ x >> 32) * 0xd6e8feb86659fd93U;
-  return x ^ x >> 32;
-}
-
 /// What depends on the ticket alone; that of a seal and of the key of each word derive from it.
-constexpr std::uint64_t ring_round_key(std::uint64_t ticket) {
-  return ring_mix(ticket * 0x9e3779b97f4a7c15U + 0x2545f4914f6cdd1dU);
-}
+constexpr std::uint64_t ring_round_key(std::uint64_t ticket) { return mix(ticket * mix_offset); }
 
 /// Never 0: that is what fresh slots hold.
 constexpr std::uint64_t ring_finish(std::uint64_t seal) { return seal == 0 ? 1 : seal; }
@@ -50,9 +41,9 @@ constexpr std::uint64_t ring_finish(std::uint64_t seal) { return seal == 0 ? 1 :
   for (std::size_t i = 0; i < words; ++i) {
     std::uint64_t word = 0;
     std::memcpy(&word, from + i * 8, bytes - i * 8 < 8 ? bytes - i * 8 : 8);
-    seal = ring_mix(seal + word);
-    key += 0x9e3779b97f4a7c15U;
-    to[i] = FARSIDE_MUTANT(ring_words_keep_their_value) ? word : word ^ ring_mix(key);
+    seal = scramble(seal + word);
+    key += mix_offset;
+    to[i] = FARSIDE_MUTANT(ring_words_keep_their_value) ? word : word ^ scramble(key);
   }
   to[words] = ring_finish(seal);
 }
@@ -63,10 +54,10 @@ constexpr std::uint64_t ring_finish(std::uint64_t seal) { return seal == 0 ? 1 :
   std::uint64_t key = ring_round_key(ticket), seal = key;
   std::size_t words = ring_words(bytes);
   for (std::size_t i = 0; i < words; ++i) {
-    key += 0x9e3779b97f4a7c15U;
+    key += mix_offset;
     std::uint64_t word =
-        FARSIDE_MUTANT(ring_words_keep_their_value) ? from[i] : from[i] ^ ring_mix(key);
-    seal = ring_mix(seal + word);
+        FARSIDE_MUTANT(ring_words_keep_their_value) ? from[i] : from[i] ^ scramble(key);
+    seal = scramble(seal + word);
     std::memcpy(to + i * 8, &word, bytes - i * 8 < 8 ? bytes - i * 8 : 8);
   }
   if (FARSIDE_MUTANT(ring_seal_not_checked)) return from[words] != 0;

@@ -7,7 +7,7 @@
 //
 // Element and seal are written by puts only, the counters by atomics only. Nobody writes a slot
 // before the counter of its block says that all pops of the lap before are complete, and a pop adds
-// to it only when it has seen the seal: so at most one put is in flight for a slot (ring_seal.hpp).
+// to it only when it has seen the seal: so at most one put is in flight for a slot (seal.hpp).
 //
 // Invariant: in each slot, fills and reads take turns, each of the ticket that is `slots` greater
 // than the one before.
@@ -24,7 +24,7 @@
 
 #include <farside/containers/detail/ring/seal.hpp>
 #include <farside/containers/detail/ring/tickets.hpp>
-#include <farside/core/detail/messages/give_up.hpp>
+#include <farside/core/detail/messages/may_not_wait.hpp>
 #include <farside/core/engine.hpp>
 
 #include <cstring>
@@ -37,10 +37,10 @@ namespace far::inline FARSIDE_BACKEND::detail {
 
 /// How an element is known to be complete: by a stamp where memory is coherent, or always by a
 /// seal.
-enum class ring_verification { stamp_or_seal, seal };
+enum class slot_check { stamp_or_seal, seal };
 
-template <std::size_t Bytes, ring_verification How>
-class verified_slots {
+template <std::size_t Bytes, slot_check How>
+class sealed_slots {
  public:
   static constexpr std::size_t words = ring_words(Bytes);
   static constexpr bool counted = true;  ///< the ring has counters
@@ -48,7 +48,7 @@ class verified_slots {
   static constexpr operation_cost push_cost{.puts = 1, .atomics = 1};
   static constexpr operation_cost pop_cost{.gets = 1, .atomics = 1};
 
-  explicit verified_slots(context& c) : mutex_(c.threads == thread_level::multiple) {}
+  explicit sealed_slots(context& c) : mutex_(c.threads == thread_level::multiple) {}
 
   static void require(const context& c, const char* kind) {
     if (!c.link.coherent() && !c.link.racy_get())
@@ -59,19 +59,19 @@ class verified_slots {
   }
 
   /// Whether the slots of these tickets may be written. One look, 1 get, if it is not known.
-  bool look_for_room(ring& in, std::uint64_t first, std::uint64_t n) {
+  bool look_for_room(ring_tickets& in, std::uint64_t first, std::uint64_t n) {
     if (in.known_free(first, n)) [[likely]]
       return true;
     in.look_for_room();
     return in.known_free(first, n);
   }
 
-  /// The same for whoever has no ticket yet. If it takes this one, and they were ready then, it
-  /// waits for nobody.
-  bool ready_to_write(ring& in, std::uint64_t first, std::uint64_t n) {
+  /// Before a ticket is taken: whether the slots from it on may be written, or read. A caller that
+  /// then takes this ticket waits for nobody.
+  bool ready_to_write(ring_tickets& in, std::uint64_t first, std::uint64_t n) {
     return look_for_room(in, first, n);
   }
-  bool ready_to_read(ring& in, std::uint64_t first, std::uint64_t n) {
+  bool ready_to_read(ring_tickets& in, std::uint64_t first, std::uint64_t n) {
     if (stamped(in)) {
       for (std::uint64_t i = 0; i < n; ++i)
         if (!filled(in, first + i)) return false;
@@ -81,8 +81,8 @@ class verified_slots {
     return read_many(in, first, n, scratch.data()) == n;
   }
 
-  /// Fills slots that are free. `complete`: whoever looks afterwards sees it.
-  [[gnu::always_inline]] void write(ring& in, std::uint64_t first, const std::byte* forms,
+  /// Fills slots that are free. `complete`: a pop that looks afterwards sees them.
+  [[gnu::always_inline]] void write(ring_tickets& in, std::uint64_t first, const std::byte* forms,
                                     std::uint64_t n, bool complete) {
     if (n == 1 && !stamped(in)) return write_sealed(in, first, forms, complete);
     if (n != 1 || in.where().counts) [[unlikely]]
@@ -90,14 +90,14 @@ class verified_slots {
     store(in, first, forms);
   }
 
-  /// The same for an async_push, in two steps that do not wait.
-  void begin_write(ring& in, std::uint64_t ticket, const std::byte* form) {
+  /// A write for an async_push, in two steps that do not wait.
+  void begin_write(ring_tickets& in, std::uint64_t ticket, const std::byte* form) {
     write(in, ticket, form, 1, false);
   }
-  bool end_write(ring&, std::uint64_t) { return true; }
+  bool end_write(ring_tickets&, std::uint64_t) { return true; }
 
   /// Reads the first elements of these tickets that are there, one look. How many there were.
-  [[gnu::always_inline]] std::uint64_t read(ring& in, std::uint64_t first, std::uint64_t n,
+  [[gnu::always_inline]] std::uint64_t read(ring_tickets& in, std::uint64_t first, std::uint64_t n,
                                             std::byte* to) {
     if (n != 1 || !stamped(in) || in.where().counts) [[unlikely]]
       return read_many(in, first, n, to);
@@ -105,13 +105,13 @@ class verified_slots {
   }
 
   /// The slots of these tickets have been read.
-  [[gnu::always_inline]] void free(ring& in, std::uint64_t first, std::uint64_t n,
-                                   ring_pops others) {
-    if (in.raw() != nullptr && others != ring_pops::without_pushes) {
+  [[gnu::always_inline]] void free(ring_tickets& in, std::uint64_t first, std::uint64_t n,
+                                   pop_overlap others) {
+    if (in.raw() != nullptr && others != pop_overlap::without_pushes) {
       in.each_block(first, n, [&](std::uint64_t block, std::uint64_t count) {
-        auto* at = reinterpret_cast<std::uint64_t*>(in.raw() + ring_shape::counters_at);
+        auto* at = reinterpret_cast<std::uint64_t*>(in.raw() + ring_layout::counters_at);
         std::atomic_ref<std::uint64_t> popped(at[block]);
-        if (others == ring_pops::nobody_elses)
+        if (others == pop_overlap::owner_only)
           popped.store(popped.load(std::memory_order_relaxed) + count, std::memory_order_release);
         else
           popped.fetch_add(count, std::memory_order_release);
@@ -123,8 +123,8 @@ class verified_slots {
   }
 
   /// Sends what free() has kept back.
-  void send_marks(ring& in) {
-    std::array<std::uint64_t, ring_shape::most_blocks> marks{};
+  void send_marks(ring_tickets& in) {
+    std::array<std::uint64_t, ring_layout::most_blocks> marks{};
     {
       std::lock_guard lock(mutex_);
       if (!std::exchange(marks_waiting_, false)) return;
@@ -135,7 +135,7 @@ class verified_slots {
   }
 
   /// Until all of its atomics are complete: before the ring goes away.
-  void settle(ring& in) {
+  void settle(ring_tickets& in) {
     send_marks(in);
     while (sent_->load(std::memory_order_acquire) != 0) in.where().wait_round();
   }
@@ -145,30 +145,31 @@ class verified_slots {
  private:
   static constexpr std::size_t most_sent = 64;  ///< more, and it asks what has become of them
 
-  static bool stamped(const ring& in) {
-    return How == ring_verification::stamp_or_seal && in.raw() != nullptr;
+  static bool stamped(const ring_tickets& in) {
+    return How == slot_check::stamp_or_seal && in.raw() != nullptr;
   }
   static std::atomic_ref<std::uint64_t> stamp(std::byte* slot) {
     return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(slot + 8 * words));
   }
-  static std::uint64_t stamp_of(const ring& in, std::uint64_t ticket) {
+  static std::uint64_t stamp_of(const ring_tickets& in, std::uint64_t ticket) {
     return seal_ticket(in, ticket) + 1;
   }
-  static std::uint64_t seal_ticket(const ring& in, std::uint64_t ticket) {
+  static std::uint64_t seal_ticket(const ring_tickets& in, std::uint64_t ticket) {
     return FARSIDE_MUTANT(ring_seal_without_round) ? ticket % in.shape().slots : ticket;
   }
 
   /// One element, where memory is coherent.
-  [[gnu::always_inline]] static void store(ring& in, std::uint64_t ticket, const std::byte* form) {
+  [[gnu::always_inline]] static void store(ring_tickets& in, std::uint64_t ticket,
+                                           const std::byte* form) {
     std::byte* at = in.raw_slot(in.push_slot(ticket));
     std::memcpy(at, form, Bytes);
     stamp(at).store(stamp_of(in, ticket), std::memory_order_release);
   }
-  static bool filled(ring& in, std::uint64_t ticket) {
+  static bool filled(ring_tickets& in, std::uint64_t ticket) {
     std::byte* at = in.raw_slot(in.pop_slot(ticket));
     return stamp(at).load(std::memory_order_acquire) == stamp_of(in, ticket);
   }
-  [[gnu::always_inline]] static bool load(ring& in, std::uint64_t ticket, std::byte* to) {
+  [[gnu::always_inline]] static bool load(ring_tickets& in, std::uint64_t ticket, std::byte* to) {
     std::byte* at = in.raw_slot(in.pop_slot(ticket));
     if (stamp(at).load(std::memory_order_acquire) != stamp_of(in, ticket)) return false;
     std::memcpy(to, at, Bytes);
@@ -176,7 +177,7 @@ class verified_slots {
   }
 
   /// One element, where slots have seals.
-  [[gnu::always_inline]] static void write_sealed(ring& in, std::uint64_t ticket,
+  [[gnu::always_inline]] static void write_sealed(ring_tickets& in, std::uint64_t ticket,
                                                   const std::byte* form, bool complete) {
     std::uint64_t slot[words + 1];
     ring_encode(seal_ticket(in, ticket), form, Bytes, slot);
@@ -186,30 +187,30 @@ class verified_slots {
     else
       put(to, slot, words + 1);
   }
-  void write_many(ring& in, std::uint64_t first, const std::byte* forms, std::uint64_t n,
+  void write_many(ring_tickets& in, std::uint64_t first, const std::byte* forms, std::uint64_t n,
                   bool complete);
-  std::uint64_t read_many(ring& in, std::uint64_t first, std::uint64_t n, std::byte* to);
+  std::uint64_t read_many(ring_tickets& in, std::uint64_t first, std::uint64_t n, std::byte* to);
 
   /// What loads and stores stood for.
-  static void note_all(ring& in, operation kind, std::uint64_t first, std::uint64_t n) {
+  static void note_all(ring_tickets& in, operation kind, std::uint64_t first, std::uint64_t n) {
     if (in.where().counts)
       in.runs(first, n, [&](std::uint64_t, std::uint64_t, std::uint64_t count) {
         note(in.where(), kind, in.host(), count * stride, kind == operation::get);
       });
   }
 
-  void free_far(ring& in, std::uint64_t first, std::uint64_t n, ring_pops others) {
+  void free_far(ring_tickets& in, std::uint64_t first, std::uint64_t n, pop_overlap others) {
     in.each_block(first, n, [&](std::uint64_t block, std::uint64_t count) {
-      if (others != ring_pops::without_pushes) return mark(in, block, count);
+      if (others != pop_overlap::without_pushes) return mark(in, block, count);
       std::lock_guard lock(mutex_);
       marks_[block] += count;
       marks_waiting_ = true;
     });
   }
 
-  void mark(ring& in, std::uint64_t block, std::uint64_t count) {
+  void mark(ring_tickets& in, std::uint64_t block, std::uint64_t count) {
     if (FARSIDE_MUTANT(ring_slot_freed_twice)) count *= 2;
-    if (in_a_hurry(in.where())) {  // its own memory, and no progress in handlers
+    if (may_not_wait(in.where())) {  // its own memory, and no progress in handlers
       fetch_add(in.counter(block), count);
       return;
     }
@@ -221,15 +222,15 @@ class verified_slots {
   }
 
   optional_mutex mutex_;
-  std::array<std::uint64_t, ring_shape::most_blocks> marks_{};  ///< of each block, not sent yet
+  std::array<std::uint64_t, ring_layout::most_blocks> marks_{};  ///< of each block, not sent yet
   bool marks_waiting_ = false;
   std::shared_ptr<std::atomic<std::size_t>> sent_ =
       std::make_shared<std::atomic<std::size_t>>(0);  ///< marks under way
 };
 
-template <std::size_t Bytes, ring_verification How>
-void verified_slots<Bytes, How>::write_many(ring& in, std::uint64_t first, const std::byte* forms,
-                                            std::uint64_t n, bool complete) {
+template <std::size_t Bytes, slot_check How>
+void sealed_slots<Bytes, How>::write_many(ring_tickets& in, std::uint64_t first,
+                                          const std::byte* forms, std::uint64_t n, bool complete) {
   if (stamped(in)) {
     for (std::uint64_t i = 0; i < n; ++i) store(in, first + i, forms + i * Bytes);
     note_all(in, operation::put, first, n);
@@ -247,9 +248,9 @@ void verified_slots<Bytes, How>::write_many(ring& in, std::uint64_t first, const
   if (complete && !FARSIDE_MUTANT(ring_push_unflushed)) flush(in.host());
 }
 
-template <std::size_t Bytes, ring_verification How>
-std::uint64_t verified_slots<Bytes, How>::read_many(ring& in, std::uint64_t first, std::uint64_t n,
-                                                    std::byte* to) {
+template <std::size_t Bytes, slot_check How>
+std::uint64_t sealed_slots<Bytes, How>::read_many(ring_tickets& in, std::uint64_t first,
+                                                  std::uint64_t n, std::byte* to) {
   std::uint64_t done = 0;
   if (stamped(in)) {
     while (done < n && load(in, first + done, to + done * Bytes)) ++done;

@@ -29,7 +29,7 @@ namespace far::inline FARSIDE_BACKEND::detail {
 /// What this rank knows of its turn. Its threads may share it: what they spoil is the time that one
 /// rests, which is bounded. Tests have a clock of their own.
 template <class Clock>
-class turns_by {
+class basic_ticket_backoff {
  public:
   static constexpr std::uint64_t turn = 3000;  ///< ns
   static constexpr std::uint64_t longest_rest = turn + turn / 4 * 3;
@@ -110,6 +110,6 @@ class turns_by {
   number dear_{0};        ///< whether company costs much, as far as it is known
   number rest_until_{0};  ///< 0: it does not rest
 };
-using ring_turns = turns_by<std::chrono::steady_clock>;
+using ticket_backoff = basic_ticket_backoff<std::chrono::steady_clock>;
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

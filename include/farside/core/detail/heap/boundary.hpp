@@ -5,19 +5,19 @@
 //     | far::alloc, `local` units | untouched                | far::alloc_on, `remote` x 16 bytes |
 //
 // Both counts are one word, {local : 24, remote : 40}, zero at first and changed by
-// compare-and-swap only. The word is all there is to know, so whoever changes it from a value that
-// leaves room has that room, whatever happened since it was read: there is no ABA.
+// compare-and-swap only. The word is all there is to know, so a rank that changes it from a value
+// that leaves room has that room, whatever happened since it was read: there is no ABA.
 //
 // Invariant: local * unit + remote * 16 <= end - begin. Only the owner changes `local`. Anyone
-// raises `remote`, and whoever holds the lowest block lowers it by that block.
+// raises `remote`, and the rank that holds the lowest block lowers it by that block.
 //
 // A small remote block takes what it needs and no more; 40 bits of 16 bytes are the largest segment
 // (2^44), so 24 bits are left for `local`: its unit is 4 KiB up to 64 GiB, and larger in larger
 // segments (1 MiB in the largest).
 //
 // Memory order. Memory that goes from one heap to the other changes hands through this word, by
-// atomics, which are complete on return. Who gives memory has completed what it wrote there before
-// (flush); far::dealloc does so for its caller.
+// atomics, which are complete on return. A rank that gives memory has completed what it wrote there
+// before (flush); far::dealloc does so for its caller.
 #pragma once
 
 #include <farside/backend/backend.hpp>

@@ -39,7 +39,7 @@
 // class is cut; what is left of it goes back to the lists, 3 atomics a piece. If there is none, all
 // free blocks are taken off their lists, 1 get each, and joined with their neighbours; the lowest
 // becomes untouched memory, for either heap, if it can, the others go back to the lists, 3 atomics
-// a piece. Only if that leaves no room either there is none. As whoever holds more than it was
+// a piece. Only if that leaves no room either there is none. As a rank that holds more than it was
 // asked for holds the lock, that is so at that moment, but for blocks on their way back to a list.
 #pragma once
 
@@ -141,7 +141,7 @@ class remote_heap {
   static constexpr std::uint64_t block_mask = (std::uint64_t{1} << tag_shift) - 1;
   static constexpr std::size_t never = ~std::size_t{0};  ///< no block is as large
 
-  /// Holds a segment's lock. Whoever waits for it sees to it that it ends if its holder has died.
+  /// Holds a segment's lock. A rank that waits for it stops waiting if its holder has died.
   struct locked {
     template <class Wait>
     locked(const remote_heap& h, transport& l, rank_t r, Wait&& wait) : heap(h), link(l), rank(r) {

@@ -18,7 +18,7 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-/// What containers let messages see, who name this a friend: the handle `state_`, and a constructor
+/// What containers, which name this a friend, let messages see: the handle `state_`, a constructor
 /// of another handle of the same state.
 struct handle_access {
   template <class C>

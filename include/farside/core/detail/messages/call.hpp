@@ -11,14 +11,7 @@
 #include <tuple>
 #include <type_traits>
 
-namespace far::inline FARSIDE_BACKEND {
-
-/// The handler of an rpc threw on another rank. The text says which rank, and what.
-struct rpc_error : error {
-  using error::error;
-};
-
-namespace detail {
+namespace far::inline FARSIDE_BACKEND::detail {
 
 template <class F>
 inline constexpr bool is_code =
@@ -70,17 +63,17 @@ using call_result =
     typename unwrapped<std::decay_t<std::invoke_result_t<F&, passed_as<A>...>>>::type;
 
 template <class F>
-void write_function(post_office& office, writer& out, const F& f) {
+void write_function(messenger& messages, writer& out, const F& f) {
   if constexpr (is_code<F>)
-    out << office.name_of(reinterpret_cast<const void*>(f));
+    out << messages.name_of(reinterpret_cast<const void*>(f));
   else if constexpr (!std::is_empty_v<F> || !std::is_default_constructible_v<F>)
     out << f;
 }
 
 template <class F>
-F read_function(post_office& office, reader& in) {
+F read_function(messenger& messages, reader& in) {
   if constexpr (is_code<F>)
-    return reinterpret_cast<F>(const_cast<void*>(office.find(in.read<code_address>())));
+    return reinterpret_cast<F>(const_cast<void*>(messages.find(in.read<code_address>())));
   else if constexpr (!std::is_empty_v<F> || !std::is_default_constructible_v<F>)
     return in.read<F>();
   else
@@ -91,7 +84,7 @@ F read_function(post_office& office, reader& in) {
 template <class F, class... A>
 decltype(auto) call(incoming& m) {
   reader in(m.arguments);
-  F f = read_function<F>(m.office, in);
+  F f = read_function<F>(m.messages, in);
   std::tuple<A...> arguments{read_argument<A>(in)...};  // in this order: those of a call have none
   return std::apply(
       [&](A&... a) -> decltype(auto) {
@@ -108,7 +101,7 @@ std::vector<std::byte> result_bytes(const R& value) {
 
 /// Answers with the value of a future that is ready, or with why it failed.
 template <class R>
-void answer_with(post_office& office, rank_t to, reply_place place, future<R> ready) {
+void answer_with(messenger& messages, rank_t to, reply_place place, future<R> ready) {
   std::vector<std::byte> bytes;
   bool failed = false;
   try {
@@ -122,8 +115,8 @@ void answer_with(post_office& office, rank_t to, reply_place place, future<R> re
     auto* begin = reinterpret_cast<const std::byte*>(why.data());
     bytes.assign(begin, begin + why.size());
   }
-  office.answer(to, place, failed, std::move(bytes));
-  office.count_handled();
+  messages.answer(to, place, failed, std::move(bytes));
+  messages.count_handled();
 }
 
 /// The trampoline of far::rpc.
@@ -131,16 +124,16 @@ template <class F, class... A>
 void run_rpc(incoming& m) {
   using Returned = std::decay_t<std::invoke_result_t<F&, passed_as<A>...>>;
   if constexpr (is_future<Returned>::value) {  // answered when that is ready
-    call<F, A...>(m).finally([&office = m.office, to = m.from, place = m.reply](auto ready) {
-      answer_with(office, to, place, std::move(ready));
+    call<F, A...>(m).finally([&messages = m.messages, to = m.from, place = m.reply](auto ready) {
+      answer_with(messages, to, place, std::move(ready));
     });
   } else if constexpr (std::is_void_v<Returned>) {
     call<F, A...>(m);
-    m.office.answer(m.from, m.reply, false, {});
-    m.office.count_handled();
+    m.messages.answer(m.from, m.reply, false, {});
+    m.messages.count_handled();
   } else {
-    m.office.answer(m.from, m.reply, false, result_bytes<Returned>(call<F, A...>(m)));
-    m.office.count_handled();
+    m.messages.answer(m.from, m.reply, false, result_bytes<Returned>(call<F, A...>(m)));
+    m.messages.count_handled();
   }
 }
 
@@ -148,7 +141,7 @@ void run_rpc(incoming& m) {
 template <class F, class... A>
 void run_only(incoming& m) {
   static_cast<void>(call<F, A...>(m));
-  m.office.count_handled();
+  m.messages.count_handled();
 }
 
 /// What the future of an rpc waits for.
@@ -174,11 +167,12 @@ struct rpc_state final : future_state<R>, awaiting {
   void make_ready() override { future_state<R>::finish(); }
 };
 
-/// A program that names this has messages to serve: see make_message_service.
+/// A program that names this has messages to serve: see make_message_service. Only templates name
+/// it, so that a program which includes them, and uses none, has no messages.
 template <class = void>
 struct sends_messages {
   static std::unique_ptr<message_service> make(context& c) {
-    return std::make_unique<post_office>(c);
+    return std::make_unique<messenger>(c);
   }
   inline static const bool announced = [] {
     make_message_service.store(&make, std::memory_order_release);
@@ -187,43 +181,42 @@ struct sends_messages {
   }();
 };
 
-/// The post office of a rank whose containers send messages, though its program may not.
-inline post_office& open_office(context& c) {
+/// The messenger of a rank whose containers send messages, though its program may not.
+inline messenger& open_messenger(context& c) {
   make_message_service.store(&sends_messages<>::make, std::memory_order_release);
-  return post_office::of(c);
+  return messenger::of(c);
 }
 
-/// The post office of this rank.
-inline post_office& here_office(const char* what, rank_t to) {
+/// The messenger of this rank.
+inline messenger& messenger_here(const char* what, rank_t to) {
   context& c = here();
   if (to >= c.link.nprocs())
     raise(what, " to rank ", to, ": there are only ", c.link.nprocs(), " ranks, 0 to ",
           c.link.nprocs() - 1, ".");
-  return post_office::of(c);
+  return messenger::of(c);
 }
 
 /// The bytes of a call, after room for a header.
 template <class F, class... A>
-std::vector<std::byte> call_bytes(post_office& office, const F& f, const A&... args) {
+std::vector<std::byte> call_bytes(messenger& messages, const F& f, const A&... args) {
   writer out;
   out << message_header{};
-  write_function<F>(office, out, f);
+  write_function<F>(messages, out, f);
   (write_argument(out, args), ...);
   return out.take();
 }
 
 /// Sends a call, by `send(to, header, bytes)`, and gives the future of its result.
 template <class Send, class F, class... A>
-auto begin_call(post_office& office, rank_t to, Send send, const F& f, const A&... args) {
+auto begin_call(messenger& messages, rank_t to, Send send, const F& f, const A&... args) {
   using R = call_result<F, A...>;
-  auto bytes = call_bytes<F, A...>(office, f, args...);
+  auto bytes = call_bytes<F, A...>(messages, f, args...);
   auto state = std::make_shared<rpc_state<R>>(to);
-  office.prepare_call(to);
-  message_header as{.code = office.name_of(&run_rpc<F, A...>), .reply = office.reserve(state)};
-  office.count_sent();
+  messages.prepare_call(to);
+  message_header as{.code = messages.name_of(&run_rpc<F, A...>), .reply = messages.reserve(state)};
+  messages.count_sent();
   send(to, as, std::move(bytes));
   return future<R>(std::move(state));
 }
 
-}  // namespace detail
-}  // namespace far::inline FARSIDE_BACKEND
+}  // namespace far::inline FARSIDE_BACKEND::detail

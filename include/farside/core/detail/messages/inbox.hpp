@@ -1,6 +1,6 @@
 // The receiver's side of rings: copies what has arrived out of them, gives their room back at once,
 // and cuts it into messages. What it keeps of a sender is at most a ring's bytes and one message
-// that is not yet complete. Whoever serves uses it, one thread at a time.
+// that is not yet complete. The thread that serves uses it, one at a time.
 #pragma once
 
 #include <farside/base/mutants.hpp>

@@ -7,16 +7,17 @@
 //   continuation <-- future is ready <-- replies <-----+----------------------------------'
 #pragma once
 
-#include <farside/core/collectives.hpp>
 #include <farside/core/detail/crash_report.hpp>
+#include <farside/core/detail/messages/attendant.hpp>
 #include <farside/core/detail/messages/batch.hpp>
-#include <farside/core/detail/messages/give_up.hpp>
 #include <farside/core/detail/messages/inbox.hpp>
+#include <farside/core/detail/messages/incoming.hpp>
+#include <farside/core/detail/messages/may_not_wait.hpp>
+#include <farside/core/detail/messages/message_counts.hpp>
 #include <farside/core/detail/messages/outbox.hpp>
 #include <farside/core/detail/messages/replies.hpp>
+#include <farside/core/detail/messages/served_containers.hpp>
 #include <farside/core/engine.hpp>
-
-#include <time.h>
 
 #include <cstdio>
 #include <deque>
@@ -28,38 +29,24 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-class post_office;
-
 /// Set before main by programs whose own code sends messages.
 inline constinit std::atomic<bool> program_sends{false};
 
-/// A message whose handler is about to run.
-struct incoming {
-  post_office& office;
-  rank_t from;
-  std::span<const std::byte> arguments;
-  reply_place reply;
-};
-
-/// Reads the arguments of a message, calls its function, and answers: one for each kind of call.
-using trampoline = void (*)(incoming&);
-
-/// Messages that wait to be gathered: far::visits.
-struct gathering {
-  virtual ~gathering() = default;
-  virtual void ship() = 0;
-};
-
-class post_office final : public message_service {
+class messenger final : public message_service {
  public:
-  explicit post_office(context& c)
-      : c_(c), lock_(c.threads == thread_level::multiple), out_(c), in_(c), replies_(c) {
-    if (c.attends == attention::thread) thread_ = std::thread([this] { attend(); });
+  explicit messenger(context& c)
+      : containers(c),
+        c_(c),
+        lock_(c.threads == thread_level::multiple),
+        out_(c),
+        in_(c),
+        replies_(c) {
+    if (c.attends == attention::thread) attendant_.start(c, *this);
   }
-  ~post_office() override { stop(); }
+  ~messenger() override { stop(); }
 
   /// What service() made, for those that send.
-  static post_office& of(context& c) { return static_cast<post_office&>(*c.service()); }
+  static messenger& of(context& c) { return static_cast<messenger&>(*c.service()); }
 
   // --- sending ---
 
@@ -82,7 +69,7 @@ class post_office final : public message_service {
     std::lock_guard lock(lock_);
     out_.prepare(to);
   }
-  /// The same for a message that is answered.
+  /// Like prepare(), for a message that is answered.
   void prepare_call(rank_t to) {
     std::lock_guard lock(lock_);
     out_.prepare(to);
@@ -94,7 +81,7 @@ class post_office final : public message_service {
     try {
       prepare(answering_);
     } catch (const allocation_error&) {
-      throw not_at_once{};
+      throw would_wait{};
     }
   }
 
@@ -107,7 +94,7 @@ class post_office final : public message_service {
   /// in handlers. The message is complete in the receiver's memory, or kept to be sent, on return.
   void send(rank_t to, const message_header& as, std::vector<std::byte> message);
 
-  /// The same; never waits.
+  /// Sends like send(), but never waits: what has no room is kept. Gives a ticket for until_gone().
   std::uint64_t post(rank_t to, const message_header& as, std::vector<std::byte> message) {
     write_header(message, as);
     std::lock_guard lock(lock_);
@@ -125,9 +112,9 @@ class post_office final : public message_service {
   /// The result of a handler, or the text of what it threw. Never waits for room.
   void answer(rank_t to, reply_place place, bool failed, std::vector<std::byte> bytes);
 
-  void count_sent() { sent_.fetch_add(1, std::memory_order_relaxed); }
+  void count_sent() { counts_.count_sent(); }
   void count_handled() {
-    handled_.fetch_add(1, std::memory_order_release);
+    counts_.count_handled();
     c_.count_activity();
   }
 
@@ -150,6 +137,10 @@ class post_office final : public message_service {
 
   bool serve() override {
     if (inside_handler()) return false;
+    return serve_all();
+  }
+  /// Also of the thread of attention::thread, which is in no handler.
+  bool serve_all() {
     bool moved = look();
     finish_answered();
     return moved;
@@ -157,40 +148,22 @@ class post_office final : public message_service {
   bool inside_handler() const override {
     return handler_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
-  bool in_a_hurry() const override { return inside_handler() && hurry_; }
+  bool may_not_wait() const override { return inside_handler() && no_waiting_; }
 
-  /// As long as it lives, the handler that has made it gives up where it would have to wait.
-  class hurry {
+  /// As long as it lives, the handler that has made it may not wait (may_not_wait.hpp).
+  class no_waiting {
    public:
-    explicit hurry(post_office& office) : office_(office) { office.hurry_ = true; }
-    ~hurry() { office_.hurry_ = false; }
-    hurry(const hurry&) = delete;
+    explicit no_waiting(messenger& where) : where_(where) { where.no_waiting_ = true; }
+    ~no_waiting() { where_.no_waiting_ = false; }
+    no_waiting(const no_waiting&) = delete;
 
    private:
-    post_office& office_;
+    messenger& where_;
   };
 
   // --- containers whose operations come as messages (containers/detail/dispatch/choice.hpp) ---
 
-  /// A number that no other container of the job has.
-  std::uint64_t new_number() {
-    std::lock_guard lock(lock_);
-    return std::uint64_t{c_.link.rank()} << 32 | ++numbers_;
-  }
-  void enroll(std::uint64_t number, void* state) {
-    std::lock_guard lock(lock_);
-    served_[number] = state;
-  }
-  void strike(std::uint64_t number) {
-    std::lock_guard lock(lock_);
-    served_.erase(number);
-  }
-  /// Null: it is no more.
-  void* served(std::uint64_t number) {
-    std::lock_guard lock(lock_);
-    auto found = served_.find(number);
-    return found != served_.end() ? found->second : nullptr;
-  }
+  served_containers containers;
   engine_costs costs{};  ///< as last measured
 
   /// Containers wait for all of their messages before they end. So only programs that send some
@@ -198,7 +171,7 @@ class post_office final : public message_service {
   void finish() override {
     if (program_sends.load(std::memory_order_acquire)) quiesce();
   }
-  void stop() override;
+  void stop() override { attendant_.stop(); }
 
   /// Collective: returns when no message of any rank is under way.
   void quiesce();
@@ -212,11 +185,6 @@ class post_office final : public message_service {
     auto* begin = reinterpret_cast<const std::byte*>(text.data());
     return {begin, begin + text.size()};
   }
-  static void write_header(std::vector<std::byte>& message, message_header as) {
-    as.bytes = message.size() - sizeof as;
-    message.resize(padded(as.bytes));
-    std::memcpy(message.data(), &as, sizeof as);
-  }
   void until_gone(rank_t to, std::uint64_t ticket);
 
   bool look();
@@ -227,35 +195,31 @@ class post_office final : public message_service {
   void forward(code_address code, rank_t to, rank_t from, std::span<const std::byte> arguments);
   void finish_answered();
   void ship_all();
-  void attend();
 
   context& c_;
-  optional_mutex lock_;  ///< of all that follows down to `sent_`
+  optional_mutex lock_;  ///< of all that follows down to `counts_`
   outbox out_;
-  inbox in_;  ///< of whoever serves
+  inbox in_;  ///< of the thread that serves
   replies replies_;
   code_map code_;
   std::deque<std::shared_ptr<awaiting>> answered_;  ///< their futures are to be made ready
   std::vector<gathering*> gatherings_;
-  std::map<std::uint64_t, void*> served_;  ///< containers, by number
-  std::uint64_t numbers_ = 0;
-  std::map<rank_t, batch> forwards_;  ///< of whoever serves
-  std::size_t first_ = 0;             ///< whose messages are taken first; of whoever serves
-  std::atomic<std::uint64_t> sent_{0}, handled_{0};  ///< messages and answers, over all time
+  std::map<rank_t, batch> forwards_;  ///< of the thread that serves
+  std::size_t first_ = 0;             ///< the line that is taken first; of the thread that serves
+  message_counts counts_;             ///< of messages and answers
   std::atomic<bool> serving_{false};
   std::atomic<std::thread::id> handler_{};  ///< the thread that runs a handler
-  bool hurry_ = false;                      ///< of that thread
+  bool no_waiting_ = false;                 ///< of that thread
   rank_t answering_ = 0;                    ///< whose message that is
-  std::atomic<bool> stopping_{false};
-  std::thread thread_;
+  attendant attendant_;                     ///< its thread uses all of the above
 };
 
-inline void post_office::send(rank_t to, const message_header& as, std::vector<std::byte> message) {
+inline void messenger::send(rank_t to, const message_header& as, std::vector<std::byte> message) {
   until_gone(to, post(to, as, std::move(message)));
 }
 
-inline void post_office::send_with_others(rank_t to, const message_header& as,
-                                          std::vector<std::byte> message) {
+inline void messenger::send_with_others(rank_t to, const message_header& as,
+                                        std::vector<std::byte> message) {
   constexpr std::size_t enough = 4096;
   write_header(message, as);
   std::uint64_t ticket;
@@ -270,9 +234,9 @@ inline void post_office::send_with_others(rank_t to, const message_header& as,
   until_gone(to, ticket);
 }
 
-inline void post_office::until_gone(rank_t to, std::uint64_t ticket) {
+inline void messenger::until_gone(rank_t to, std::uint64_t ticket) {
   if (ticket == 0 || (inside_handler() && !FARSIDE_MUTANT(message_handler_waits))) return;
-  waits note(c_, job::waiting::room, to);
+  wait_marker note(c_, job::waiting::room, to);
   auto gone = [&] {
     std::lock_guard lock(lock_);
     out_.deliver();
@@ -285,8 +249,8 @@ inline void post_office::until_gone(rank_t to, std::uint64_t ticket) {
   }
 }
 
-inline void post_office::answer(rank_t to, reply_place place, bool failed,
-                                std::vector<std::byte> bytes) {
+inline void messenger::answer(rank_t to, reply_place place, bool failed,
+                              std::vector<std::byte> bytes) {
   count_sent();
   if (bytes.size() > reply_chunk::body_bytes) {
     try {
@@ -317,7 +281,7 @@ inline void post_office::answer(rank_t to, reply_place place, bool failed,
 
 /// One look at everything; whether anything was done. Nothing where another thread, or a handler
 /// further up, is at it already.
-inline bool post_office::look() {
+inline bool messenger::look() {
   if (serving_.exchange(true, std::memory_order_acquire)) return false;
   struct guard {
     std::atomic<bool>& flag;
@@ -344,7 +308,7 @@ inline bool post_office::look() {
   return moved;
 }
 
-inline bool post_office::take(bool one) {
+inline bool messenger::take(bool one) {
   in_.look();
   bool any = false;
   std::size_t n = in_.size();
@@ -367,7 +331,7 @@ inline bool post_office::take(bool one) {
   return any;
 }
 
-inline void post_office::handle(rank_t from, const inbox::line::message& m) {
+inline void messenger::handle(rank_t from, const inbox::line::message& m) {
   const message_header& as = m.header;
   if (as.code.module != 0) return run(as.code, from, m.arguments, as.reply);
   if (as.code.offset != batched) {
@@ -383,11 +347,11 @@ inline void post_office::handle(rank_t from, const inbox::line::message& m) {
   });
 }
 
-inline void post_office::forward(code_address code, rank_t to, rank_t from,
-                                 std::span<const std::byte> arguments) {
+inline void messenger::forward(code_address code, rank_t to, rank_t from,
+                               std::span<const std::byte> arguments) {
   try {
     prepare(to);
-  } catch (const allocation_error& e) {  // who has sent it has long gone on
+  } catch (const allocation_error& e) {  // its sender has long gone on
     fail({*this, from, arguments, {}}, &e);
     return;
   }
@@ -396,8 +360,8 @@ inline void post_office::forward(code_address code, rank_t to, rank_t from,
   if (some.size() >= forward_bytes) post(to, {.code = {0, batched}, .reply = {}}, some.take());
 }
 
-inline void post_office::run(code_address code, rank_t from, std::span<const std::byte> arguments,
-                             reply_place reply) {
+inline void messenger::run(code_address code, rank_t from, std::span<const std::byte> arguments,
+                           reply_place reply) {
   struct guard {
     std::atomic<std::thread::id>& id;
     ~guard() { id.store(std::thread::id(), std::memory_order_relaxed); }
@@ -416,27 +380,22 @@ inline void post_office::run(code_address code, rank_t from, std::span<const std
   }
 }
 
-/// A handler has thrown. The caller hears of it; where there is none who waits, the job ends.
-inline void post_office::fail(const incoming& m, const std::exception* why) {
+/// A handler has thrown. A caller that waits for the answer hears of it; else the job ends.
+inline void messenger::fail(const incoming& m, const std::exception* why) {
   std::string what = why != nullptr ? why->what() : "an exception that is no std::exception";
   if (m.reply.slot != 0) {
     answer(m.from, m.reply, true, bytes_of(what));
     count_handled();
     return;
   }
-  rank_t me = c_.link.rank();
-  what =
-      text("farside: rank ", me, ": the handler of a message from rank ", m.from, " threw: ", what,
-           " (Nobody waits for an answer who could be told: use far::rpc if it may fail.)");
-  c_.slot->say(what.c_str());
-  c_.slot->state.store(job::rank_state::failed);
-  std::fprintf(stderr, "rank %u: %s\n", me, what.c_str());
-  std::fflush(nullptr);
-  tell_machine(c_.link, why != nullptr && is_excusable(*why));
-  c_.link.abort(what.c_str());
+  end_job(c_,
+          text("farside: rank ", c_.link.rank(), ": the handler of a message from rank ", m.from,
+               " threw: ", what,
+               " (Nobody waits for an answer who could be told: use far::rpc if it may fail.)"),
+          why != nullptr && is_excusable(*why));
 }
 
-inline void post_office::finish_answered() {
+inline void messenger::finish_answered() {
   for (;;) {
     std::shared_ptr<awaiting> who;
     {
@@ -450,7 +409,7 @@ inline void post_office::finish_answered() {
   }
 }
 
-inline void post_office::ship_all() {
+inline void messenger::ship_all() {
   std::vector<gathering*> all;
   {
     std::lock_guard lock(lock_);
@@ -459,67 +418,17 @@ inline void post_office::ship_all() {
   for (gathering* g : all) g->ship();
 }
 
-/// At rest when all that was sent by this round had been handled by the round before: every
-/// member's counts of a round are taken after all of the round before, and only grow, so nothing
-/// was under way between the two, and only what is under way makes handlers send
-/// (algorithms/detail/quiescence.hpp argues the same). Members serve while they wait for each other.
-inline void post_office::quiesce() {
-  struct counts {
-    std::uint64_t sent, handled;
-  };
+inline void messenger::quiesce() {
   auto in_flight = [&] {
     std::lock_guard lock(c_.mutex);
-    return !c_.in_flight.empty();
+    return !c_.in_flight.empty() || c_.polling != 0;
   };
-  auto sum = [](counts a, counts b) { return counts{a.sent + b.sent, a.handled + b.handled}; };
-  for (std::uint64_t before = ~std::uint64_t{0};;) {
+  counts_.until_all_handled([&] {
     ship_all();
     c_.progress();
     while (in_flight()) c_.wait_round();  // their continuations may send
     c_.link.flush();                      // what handlers have put
-    std::uint64_t handled = handled_.load(std::memory_order_acquire);
-    counts all = all_reduce(counts{sent_.load(std::memory_order_acquire), handled}, sum);
-    if (FARSIDE_MUTANT(quiet_after_one_round) ? all.sent == all.handled : all.sent == before)
-      return;
-    before = all.handled;
-  }
-}
-
-/// What the thread of attention::thread does. Where memory is coherent, whoever sends to this rank
-/// wakes it; elsewhere it looks again after a nap of 20 microseconds, later up to a millisecond.
-inline void post_office::attend() {
-  set_current(&c_);
-  constexpr long shortest = 20'000, longest = 1'000'000;
-  long nap = shortest;
-  try {
-    while (!stopping_.load(std::memory_order_acquire)) {
-      std::uint64_t rung = look_at(c_, bell_word) >> 1;
-      c_.link.progress();
-      bool busy = look();
-      finish_answered();
-      if (busy) {
-        nap = shortest;
-        continue;
-      }
-      if (c_.link.coherent() && kept() == 0) {
-        c_.link.await(bell_word, rung + 1);
-      } else {
-        timespec time{0, nap};
-        nanosleep(&time, nullptr);
-        nap = std::min(longest, nap + nap / 4);
-      }
-    }
-  } catch (const std::exception& e) {  // the rank's own threads find out by themselves
-    std::fprintf(stderr, "rank %u: its thread for messages ends: %s\n", c_.link.rank(), e.what());
-  }
-  set_current(nullptr);
-}
-
-inline void post_office::stop() {
-  if (!thread_.joinable()) return;
-  stopping_.store(true, std::memory_order_release);
-  wake(c_, c_.link.rank());
-  thread_.join();
+  });
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

@@ -1,15 +1,18 @@
 // The sender's side of rings: writes messages where their receivers find them, and keeps those for
 // which there is no room yet, in order.
 //
-//   send --no message waits, and there is room--> written: put, flush, fetch_add(arrived)
-//     \--else--> waiting --room, piece by piece, or many small ones together--> written
-//   keep ------> waiting
+//   send --- no message waits, and there is room -----------------> written
+//     \----- else ---> waiting --- room comes --------------------> written
+//   keep ------------> waiting     (piece by piece, or many small
+//                                   ones together)
+//
+//   written: put, flush, fetch_add(arrived)
 //
 // Invariant of a ring: credited <= taken <= arrived <= written <= credited + ring. The sender alone
 // writes from `written` to `credited + ring`, the receiver alone reads from `taken` to `arrived`.
-// Who sees a sum in `arrived` sees all bytes up to it, as they were flushed before (message
-// passing); credits are given after the bytes were read, and seen before others are written (load
-// buffering).
+// A receiver that sees a sum in `arrived` sees all bytes up to it, as they were flushed before
+// (message passing). Credits are given after the bytes were read, and seen before others are
+// written (load buffering).
 #pragma once
 
 #include <farside/base/mutants.hpp>

@@ -1,14 +1,16 @@
-// Where results come back to. The caller of an rpc reserves a slot in its own segment; whoever has
-// run the handler puts the result there, flushes, and stores the slot's state: no room in a mailbox
-// is needed, so answers wait for nobody. Results of more than 112 bytes come as a message instead.
+// Where results come back to. The caller of an rpc reserves a slot in its own segment. The rank
+// that has run the handler puts the result there, flushes, and stores the slot's state. No room in
+// a mailbox is needed, so answers wait for nobody. Results of more than 112 bytes come as a message
+// instead.
 //
-//   free --reserve--> awaited --answered here: state == generation, and the size, by an atomic-->
-//   free
-//                        \--answered by a message that names slot and generation------------------>
-//                        free
+//   free --- reserve ---> awaited --- answered here, by an atomic:  --------> free
+//                          |          state = generation and size
+//                          +--------- answered by a message that     -------> free
+//                                     names slot and generation
 //
-// A slot's state is never reset: each use has a generation of its own. It is written once for each,
-// and used again only after that was seen, so that a body is never written twice at a time.
+// A slot's state is never reset: each use has a generation of its own. The state is written once
+// for each use, and the slot is used again only after that was seen. So two bodies are never
+// written to it at one time.
 #pragma once
 
 #include <farside/base/mutants.hpp>
@@ -21,7 +23,7 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-/// Who waits for a result.
+/// A call that waits for its result.
 struct awaiting {
   virtual ~awaiting() = default;
   /// Keeps the result, or why there is none. Runs no user's code but loads.

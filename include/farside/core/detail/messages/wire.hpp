@@ -4,7 +4,7 @@
 //     +0     senders      ranks that have a ring here                              atomics
 //     +64    bell         signals that wake its thread (attention::thread)         signals
 //     +128   arrived[i]   bytes that the i-th of them has written to its ring      atomics
-//     +...   rings[i]     who it is, and where that ring lies here                 atomics
+//     +...   rings[i]     its rank, and where that ring lies here                  atomics
 //
 //   a ring, made by its sender with alloc_on:  | credits: where, at the sender | - | bytes ... |
 //   credits, in the sender's segment: bytes of the ring that the receiver has taken  atomics
@@ -21,6 +21,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -65,6 +66,13 @@ inline std::size_t padded(std::uint64_t bytes) {
   return sizeof(message_header) + ((bytes + 7) & ~std::uint64_t{7});
 }
 
+/// Fills in the room for a header that a message begins with, and pads the message.
+inline void write_header(std::vector<std::byte>& message, message_header as) {
+  as.bytes = message.size() - sizeof as;
+  message.resize(padded(as.bytes));
+  std::memcpy(message.data(), &as, sizeof as);
+}
+
 /// Wakes the thread that serves a rank, where it sleeps: elsewhere it only naps.
 inline void wake(context& c, rank_t rank) {
   if (c.attends == attention::thread && c.link.coherent()) c.link.signal(rank, bell_word);
@@ -77,7 +85,7 @@ inline std::uint64_t look_at(context& c, std::size_t offset) {
   return std::atomic_ref(*at).load(std::memory_order_acquire);
 }
 
-/// The same for `n` words one after another.
+/// Reads `n` such words, which follow each other.
 inline void look_at(context& c, std::size_t offset, std::uint64_t* to, std::size_t n) {
   if (!c.link.coherent() && c.link.racy_get())
     c.link.get(c.link.rank(), offset, to, 8 * n);

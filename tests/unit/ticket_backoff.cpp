@@ -18,7 +18,7 @@ struct hand_set_clock {
   static time_point now() { return time_point(duration(time += 10)); }
 };
 
-using turns = far::detail::turns_by<hand_set_clock>;
+using turns = far::detail::basic_ticket_backoff<hand_set_clock>;
 
 /// One rank, and the others, of whom only the tickets show.
 struct pusher {
@@ -112,5 +112,5 @@ int main() {
   company_while_there_is_other_work();
   turns_that_are_taken();
   numbers_that_go_back();
-  return verdict("ring_turns");
+  return verdict("ticket_backoff");
 }

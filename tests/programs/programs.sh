@@ -1,9 +1,9 @@
-# What the tests of the genome programs share. To be sourced, with FARSIDE and SCRATCH as arguments.
+# What the tests of the programs share. To be sourced, with FARSIDE and SCRATCH as arguments.
 farside=$(realpath "$1")
 . "$(dirname "$0")/../launcher/checks.sh"
 . "$(dirname "$0")/killing.sh"
 limit=60
-folder=$2/genome.$$
+folder=$2/test.$$
 mkdir -p "$folder"
 trap 'rm -rf "$work" "$folder"' EXIT
 cd "$folder" || exit 1

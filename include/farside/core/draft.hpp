@@ -1,4 +1,9 @@
-// A file that all members of a team write, and that gets its name when it is whole.
+// far::draft: a file that all members of a team write, and that gets its name when it is whole.
+//
+//   far::draft file(far::world());
+//   std::string problem = file.create("result.bin");          // collective
+//   ... each rank writes its part: pwrite(file.descriptor(), ...) ...
+//   if (problem.empty()) problem = file.publish();            // collective
 //
 //   create    unnamed --------------------------------------------- publish --> has its name
 //        \    (O_TMPFILE: member 0 makes it, others open it by /proc)      /
@@ -7,15 +12,20 @@
 //
 // Until then nobody sees it under its own name, and what was there before stays. Two jobs may write
 // one file at the same time: it becomes the one or the other. An unnamed draft is gone with the
-// last process that has it open, whoever is killed, and how. A named one has a name that nobody
+// last process that has it open, however that ends. A named one has a name that nobody
 // else has, and is removed by each member that ends before it is published; only a job of which no
 // process lives to do that leaves it behind.
+//
+//   far::draft file(far::world());
+//   std::string problem = file.create("result.dat");
+//   if (problem.empty()) problem = far::first_problem(write_my_part(file.descriptor()), far::world());
+//   if (problem.empty()) problem = file.publish();
+//   if (!problem.empty()) throw far::refusal("result.dat: " + problem);
 #pragma once
 
 #include <farside/core/collectives.hpp>
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,12 +34,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <string>
 #include <utility>
 
-namespace far::inline FARSIDE_BACKEND::detail {
+namespace far::inline FARSIDE_BACKEND {
 
 /// Collective: the words of the first member that has any, on all of them. Costs an all_reduce, and
 /// a broadcast if there is a problem.
@@ -39,7 +48,8 @@ inline std::string first_problem(const std::string& problem, const team& over) {
   return first == none ? std::string() : broadcast(problem, first, over);
 }
 
-/// What is wrong with a name for a file that members write together, if it exists.
+/// What is wrong with a name for a file that members write together, if it exists. Local; no
+/// communication.
 inline std::string objection_to_writing(const std::string& path) {
   struct stat info{};
   if (stat(path.c_str(), &info) != 0) return {};
@@ -51,32 +61,10 @@ inline std::string objection_to_writing(const std::string& path) {
   return {};
 }
 
-/// While it lives, a file that would become larger than RLIMIT_FSIZE makes write fail with EFBIG in
-/// this thread, and does not end the process by SIGXFSZ.
-class file_size_limit_as_error {
- public:
-  file_size_limit_as_error() {
-    sigemptyset(&limit_);
-    sigaddset(&limit_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &limit_, &before_);
-  }
-  file_size_limit_as_error(const file_size_limit_as_error&) = delete;
-  file_size_limit_as_error& operator=(const file_size_limit_as_error&) = delete;
-  ~file_size_limit_as_error() {
-    if (sigismember(&before_, SIGXFSZ) == 1) return;
-    timespec at_once{};
-    while (sigtimedwait(&limit_, nullptr, &at_once) == SIGXFSZ) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
- private:
-  sigset_t limit_, before_;
-};
-
+/// Its constructor and destructor are local; the destructor drops a draft that was not published.
 class draft {
  public:
-  /// `unnamed` false: as where no file can be without a name.
+  /// `unnamed` false: as where no file can be without a name. Local; no communication.
   explicit draft(team over, bool unnamed = true)
       : members_(std::move(over)), may_be_unnamed_(unnamed) {}
   draft(const draft&) = delete;
@@ -87,7 +75,8 @@ class draft {
   }
 
   /// Collective. Returns why it cannot be, on all members alike, or nothing. A link is followed.
-  /// `prepare(name)` is called on all members before there is a named draft.
+  /// `prepare(name)` is called on all members before there is a named draft. Costs some broadcasts
+  /// and all_reduces.
   template <class Prepare>
   std::string create(const std::string& path, Prepare prepare) {
     std::error_code failed;
@@ -97,7 +86,7 @@ class draft {
         broadcast(folder() + ".farside-" + std::to_string(random_number()) + ".part", 0, members_);
     if (may_be_unnamed_ && open_unnamed()) return {};
     prepare(temporary_);
-    barrier(members_);  // whoever dies from now on, another member removes it
+    barrier(members_);  // if a member dies from now on, another one removes it
     named_ = true;
     bool first = members_.rank() == 0;
     std::string problem = first_problem(first ? open_named(O_CREAT | O_EXCL) : "", members_);
@@ -108,10 +97,11 @@ class draft {
     return create(path, [](const std::string&) {});
   }
 
-  /// This member's.
+  /// This member's; -1 before create() and after publish(). Local; no communication.
   int descriptor() const { return file_; }
 
-  /// Collective. Returns why it could not get its name, on all members alike, or nothing.
+  /// Collective. Returns why it could not get its name, on all members alike, or nothing. Costs 3
+  /// all_reduces.
   std::string publish() {
     bool first = members_.rank() == 0;
     std::string problem;
@@ -208,4 +198,4 @@ class draft {
   int file_ = -1;
 };
 
-}  // namespace far::inline FARSIDE_BACKEND::detail
+}  // namespace far::inline FARSIDE_BACKEND

@@ -1,15 +1,16 @@
-// A window in a job that is plain (one thread, not strict, all segments at the same place of their
-// windows): the shortest ways to MPI, which far operations go first.
+// The fast link of windows that are plain: one thread, not strict, and all segments at the same
+// place of their windows.
 //
-// They are short because MPI's calls are: some 20 ns within a node, of which each store of ours
-// takes half a one, and ten instructions two or three. Where they are counts, too. On a Xeon
-// nothing runs ahead of the fence that a flush is: 30 instructions between it and the next
-// operation took 35 ns, and 100 between an operation and its flush 8. So all that can come behind
-// MPI's call does: the marks, and room for the next copy.
+// It saves single nanoseconds, as MPI's calls take some 20 within a node: each store of ours takes
+// half a nanosecond, and ten instructions two or three. Their place counts, too. On a Xeon nothing
+// runs ahead of the fence that a flush is: 30 instructions between it and the next operation took
+// 35 ns, and 100 between an operation and its flush 8. So all that can come behind MPI's call does:
+// the marks, and room for the next copy.
 #pragma once
 
 #include <farside/backend/mpi/window.hpp>
 #include <farside/backend/mpi/window_accumulate.hpp>
+#include <farside/base/cpu.hpp>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
 
@@ -18,28 +19,32 @@ namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
 /// or the address of its thread's variables there, a get took 38 ns instead of 33.
 [[gnu::always_inline]] inline void flush_target(int rank, MPI_Win win) {
   MPI_Win_flush(rank, win);
-#if defined(__aarch64__) && defined(OPEN_MPI) && !defined(__clang__)  // which may need x19 itself
-  asm volatile("" ::: "x19", "x20");
+#ifdef OPEN_MPI
+  forget_first_saved_registers();
 #endif
 }
 
-/// What most operations need of it, copied: a thread has that at hand, and what it had to look up
-/// in the window, with one load after another, would come after the fence of the last flush (3 ns
-/// of 27, on a Neoverse V1). Null where there is no plain window.
-class quick_window {
+/// A copy of what most operations need of the window. To look it up there, one load after another,
+/// would come after the fence of the last flush (3 ns of 27, on a Neoverse V1). False, converted to
+/// bool, where there is no plain window.
+class window_link {
  public:
-  constexpr quick_window() = default;
-  explicit quick_window(window& of)
+  static constexpr bool waits_for_nobody = false;
+
+  constexpr window_link() = default;
+  explicit window_link(window& of)
       : w_(&of),
         win_(of.win_),
         start_(of.start_),
         lasts_(of.lasts_.get()),
         segment_(of.segment_),
+        nprocs_(of.nprocs_),
         own_(of.rank_),
         served_before_(of.several_nodes_ ? of.rank_ : nobody),
         always_flushes_(of.flush_is_a_fence_) {}
   explicit operator bool() const { return w_ != nullptr; }
   std::size_t segment_size() const { return segment_; }
+  rank_t nprocs() const { return nprocs_; }
 
   [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,
                                   std::size_t bytes) {
@@ -115,16 +120,16 @@ class quick_window {
   /// What is needed behind a call of MPI: kept, where there are registers for it, or looked up
   /// again, as what goes to the stack meanwhile is looked up, too, and has to be stored before.
 #if defined(__aarch64__)
-  using known_behind_calls = const quick_window;
+  using known_behind_calls = const window_link;
 #else
-  using known_behind_calls = const quick_window&;
+  using known_behind_calls = const window_link&;
 #endif
 
   [[gnu::always_inline]] static bool is_aligned(std::size_t offset) { return offset % 8 == 0; }
   [[gnu::always_inline]] static bool is_block(std::size_t offset, const void* side,
                                               std::size_t bytes) {
     return is_aligned(offset | reinterpret_cast<std::uintptr_t>(side) | bytes) &&
-           bytes <= window::longest;
+           bytes <= longest_block;
   }
   [[gnu::always_inline]] MPI_Aint place(std::size_t offset) const {
     return start_ + static_cast<MPI_Aint>(offset);
@@ -142,7 +147,8 @@ class quick_window {
   /// put that is under way makes the others slower. (To a rank that computes some 60 puts can be
   /// made then, and the next one waits for it; copies let 500 of them be made.)
   bool can_put_at_once() const {
-    return !w_->several_nodes_ && (window::use_request_forms ? !w_->crowded_ : w_->all_settled());
+    return !w_->several_nodes_ &&
+           (window::use_request_forms ? !w_->oversubscribed_ : w_->all_settled());
   }
   bool words_at_once() const { return window::use_request_forms && can_put_at_once(); }
   [[gnu::always_inline]] void put_at_once(rank_t rank, std::size_t offset, const void* from,
@@ -166,7 +172,7 @@ class quick_window {
                                           std::size_t bytes) {
     int count = static_cast<int>(bytes), from = static_cast<int>(rank), again = from;
 #if !defined(__aarch64__)
-    asm("" : "+r"(again));  // a copy that may go to the stack: the get need not wait for it
+    again = in_register(from);  // a copy that may go to the stack: the get need not wait for it
 #endif
     MPI_Get(to, count, MPI_BYTE, from, place(offset), count, MPI_BYTE, win_);
     flush_target(again, win_);
@@ -195,8 +201,8 @@ class quick_window {
     complete_clean(rank);
   }
   [[gnu::always_inline]] void complete_clean(rank_t rank) const {
-    if (w_->crowded_) [[unlikely]]
-      w_->knock(rank);
+    if (w_->oversubscribed_) [[unlikely]]
+      w_->nudge_target(rank);
     wait_in_mpi waiting;
     if (!FARSIDE_MUTANT(mpi_flush_only_noted)) flush_target(static_cast<int>(rank), win_);
   }
@@ -220,7 +226,7 @@ class quick_window {
   std::uint64_t* lasts_ = nullptr;
   std::size_t segment_ = 0;
   static constexpr rank_t nobody = ~rank_t{0};
-  rank_t own_ = 0;
+  rank_t nprocs_ = 1, own_ = 0;
   rank_t served_before_ = nobody;  ///< of whom window::serve_before_own() serves others first
   /// Even if there is nothing to flush: a fence of the CPU is what that has to be, too.
   bool always_flushes_ = false;

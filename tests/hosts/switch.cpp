@@ -1,4 +1,5 @@
-// `farside __switch`: the network between the hosts of scripts/hosts, when it shall be slow.
+// host_switch [--delay TIME] [--rate RATE] PROCESS...: the network between the hosts of scripts/hosts, when it is to
+// be slow.
 //
 // It makes a TAP device, eth0, in the network namespace of each process named, and in its own, and
 // passes frames between them as a switch does: to the port where the address was seen last, else to
@@ -18,20 +19,20 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <map>
-
-#include "farside/base/job_board.hpp"
-#include "run.hpp"
-#include "support.hpp"
-
-namespace far::app {
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace {
 
-using far::job_board::monotonic_ns;
 using address = std::array<char, 6>;
 
 constexpr std::size_t header = 10;    ///< struct virtio_net_hdr; its file is not for C++
@@ -39,8 +40,15 @@ constexpr std::size_t ethernet = 14;  ///< two addresses and a type
 constexpr std::size_t most_bytes = std::size_t{4} << 20;  ///< that wait for one port
 constexpr std::size_t longest = 65536 + header + ethernet;
 
+std::uint64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 [[noreturn]] void fail(const std::string& what) {
-  throw error(failure, what + ": " + strerror(errno));
+  throw std::runtime_error(what + ": " + std::strerror(errno));
 }
 
 /// `50us` -> 50000, `1.5ms`, `2s`; and `1gbit` -> bytes a second.
@@ -49,8 +57,8 @@ double with_unit(const std::string& text, const std::map<std::string, double>& u
   double number = std::strtod(text.c_str(), &end);
   auto unit = units.find(end);
   if (unit == units.end() || number < 0)
-    throw error(usage_error,
-                "'" + text + "' is not understood: this command serves Farside's own tests");
+    throw std::runtime_error(
+        "'" + text + "' is no number with one of the units that scripts/hosts --help lists");
   return number * unit->second;
 }
 
@@ -116,7 +124,7 @@ void enter_network(int fd) {
   if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) fail("cannot enter a network namespace");
 }
 
-std::vector<port> make_ports(const arguments& processes) {
+std::vector<port> make_ports(const std::vector<std::string>& processes) {
   std::vector<port> ports;
   int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
   for (const std::string& process : processes) {
@@ -127,7 +135,7 @@ std::vector<port> make_ports(const arguments& processes) {
   }
   enter_network(own);
   close(own);
-  ports.emplace_back();  // the last to appear is that of scripts/hosts, who waits for it
+  ports.emplace_back();  // scripts/hosts waits for this one, so it is the last to appear
   return ports;
 }
 
@@ -174,14 +182,12 @@ class ethernet_switch {
   std::map<address, std::size_t> seen_at_;
 };
 
-}  // namespace
-
-int switch_command(const arguments& words) {
+int serve(const std::vector<std::string>& words) {
   std::string delay = "0us", rate = "-";
   std::size_t i = 0;
   for (; i + 1 < words.size() && words[i].starts_with("--"); i += 2)
     (words[i] == "--delay" ? delay : rate) = words[i + 1];
-  arguments processes(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
+  std::vector<std::string> processes(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
   double ns = with_unit(delay, {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}});
   double speed =
       rate == "-" ? 0 : with_unit(rate, {{"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}}) / 8e9;
@@ -189,4 +195,13 @@ int switch_command(const arguments& words) {
   ethernet_switch(make_ports(processes), static_cast<std::uint64_t>(ns), speed).run();
 }
 
-}  // namespace far::app
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return serve({argv + 1, argv + argc});
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "host_switch: %s\n", problem.what());
+    return 1;
+  }
+}

@@ -1,48 +1,8 @@
-#include "option_reader.hpp"
+#include "option_values.hpp"
 
 #include <cstdlib>
 
 namespace far::app {
-
-bool option_reader::next_option() {
-  if (at_ == words_.size()) return false;
-  const std::string& word = words_[at_];
-  if (word == "--") return ++at_, false;
-  if (word.size() < 2 || word[0] != '-') return false;
-  ++at_;
-  value_.reset();
-  std::size_t equals = word.find('=');
-  if (word == "-np") {  // as of mpirun
-    name_ = "-n";
-  } else if (word.starts_with("--") && equals != std::string::npos) {
-    name_ = word.substr(0, equals);
-    value_ = word.substr(equals + 1);
-  } else if (!word.starts_with("--") && word.size() > 2) {
-    name_ = word.substr(0, 2);
-    value_ = word.substr(word[2] == '=' ? 3 : 2);
-  } else {
-    name_ = word;
-  }
-  return true;
-}
-
-std::string option_reader::value(const char* what) {
-  if (value_) return *value_;
-  if (at_ == words_.size()) throw error(usage_error, name_ + " needs " + what + " behind it");
-  return words_[at_++];
-}
-
-std::optional<std::string> option_reader::number_if_any() {
-  if (value_) return value_;
-  if (at_ < words_.size() && parse_number(words_[at_])) return words_[at_++];
-  return std::nullopt;
-}
-
-void option_reader::no_value() const {
-  if (value_)
-    throw error(usage_error,
-                name_ + "=" + *value_ + ": this option takes no value; write " + name_);
-}
 
 bool asks_for_help(const arguments& words) {
   for (const std::string& word : words) {
@@ -71,10 +31,11 @@ std::string checked_segment(const std::string& text) {
   auto bytes = parse_size(text);
   if (!bytes)
     throw error(usage_error, "--segment " + text +
-                                 ": that is not a size; write bytes, or a whole number with K, M, "
+                                 ": that is not a size; write bytes, or a number with K, M, "
                                  "G or T, such as --segment 256M");
   if (*bytes < 4096)
-    throw error(usage_error, "--segment " + text + ": a segment of " + human_size(*bytes) +
+    throw error(usage_error, "--segment " + text + ": a segment of " +
+                                 human_size(static_cast<double>(*bytes)) +
                                  " holds nothing; give each rank at least 4K");
   return text;
 }

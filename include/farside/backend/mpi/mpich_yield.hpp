@@ -1,6 +1,6 @@
 // MPICH's MPI_Win_flush asks its network library UCX for progress without end, and never gives up
-// the core. Where ranks share cores it so keeps from running whom it waits for, for a time slice of
-// 3 ms: across hosts that have their cores in common tests took 7 times as long.
+// the core. Where ranks share cores it so keeps the rank that it waits for from running, for a
+// slice of 3 ms: across hosts that have their cores in common tests took 7 times as long.
 //
 // So a function of ours is found before UCX's own, by the linker's order, and naps as our own waits
 // do (patience.hpp) while its thread is in a flush of ours that waits for long. All other calls it

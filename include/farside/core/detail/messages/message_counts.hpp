@@ -1,0 +1,46 @@
+// How many messages a rank has sent and handled, over all time, and how all ranks find out that
+// none is under way.
+#pragma once
+
+#include <farside/base/mutants.hpp>
+#include <farside/core/collectives.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace far::inline FARSIDE_BACKEND::detail {
+
+class message_counts {
+ public:
+  void count_sent() { sent_.fetch_add(1, std::memory_order_relaxed); }
+  void count_handled() { handled_.fetch_add(1, std::memory_order_release); }
+
+  /// Collective: returns when no message of any rank is under way. `ship` sends what this rank has
+  /// kept back, and waits for what it has begun.
+  ///
+  /// The job is at rest when all that was sent by this round had been handled by the round before.
+  /// Every rank's counts of a round are taken after those of the round before, and only grow. So
+  /// nothing was under way between the two rounds, and only messages that are under way make
+  /// handlers send (algorithms/detail/quiescence.hpp argues the same). Ranks serve messages while
+  /// they wait for each other.
+  template <class Ship>
+  void until_all_handled(Ship ship) {
+    struct counts {
+      std::uint64_t sent, handled;
+    };
+    auto sum = [](counts a, counts b) { return counts{a.sent + b.sent, a.handled + b.handled}; };
+    for (std::uint64_t before = ~std::uint64_t{0};;) {
+      ship();
+      std::uint64_t handled = handled_.load(std::memory_order_acquire);
+      counts all = all_reduce(counts{sent_.load(std::memory_order_acquire), handled}, sum);
+      if (FARSIDE_MUTANT(quiet_after_one_round) ? all.sent == all.handled : all.sent == before)
+        return;
+      before = all.handled;
+    }
+  }
+
+ private:
+  std::atomic<std::uint64_t> sent_{0}, handled_{0};
+};
+
+}  // namespace far::inline FARSIDE_BACKEND::detail
