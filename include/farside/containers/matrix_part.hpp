@@ -26,6 +26,13 @@ constexpr index_range even_part(std::size_t n, std::size_t part, std::size_t par
   return {cut(part), cut(part + 1)};
 }
 
+/// Which of the `parts` even parts of 0 .. n - 1 has number i. Local; no communication.
+constexpr std::size_t even_part_of(std::size_t n, std::size_t i, std::size_t parts) {
+  __extension__ using wide = unsigned __int128;
+  // The last part that begins at i or before: floor(n p / parts) <= i is n p < (i + 1) parts.
+  return static_cast<std::size_t>(((static_cast<wide>(i) + 1) * parts - 1) / n);
+}
+
 /// A rectangle of a matrix.
 struct matrix_part {
   index_range rows, columns;
