@@ -64,12 +64,14 @@ struct matrix_read_options {
   std::size_t vertices = 0;      ///< how many there are; 0: as many as the largest number needs
   bool both_directions = false;  ///< an edge stands for its reverse, too: the matrix is symmetric
 
+  /// Called now and then with how many bytes of text this rank has parsed since. May be empty.
+  std::function<void(std::uint64_t bytes)> progress{};
+
   /// How many bytes of text a rank takes at a time; 0: by the size of the file. For tests.
   std::size_t piece_bytes = 0;
 };
 
-namespace detail {
-
+/// As in Matrix Market files and in messages. Local; no communication.
 inline std::string to_text(matrix_values values) {
   constexpr const char* names[] = {"pattern", "integer", "real", "complex"};
   return names[static_cast<std::size_t>(values)];
@@ -78,6 +80,8 @@ inline std::string to_text(matrix_symmetry symmetry) {
   constexpr const char* names[] = {"general", "symmetric", "skew-symmetric", "hermitian"};
   return names[static_cast<std::size_t>(symmetry)];
 }
+
+namespace detail {
 
 template <class T>
 inline constexpr bool is_complex = false;

@@ -94,30 +94,32 @@ inline std::uint64_t array_entries(const matrix_file_info& info) {
 inline void market_sizes(text_cursor line, matrix_file_info& info, std::uint64_t bytes_left,
                          duplicate_entries duplicates) {
   constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  const text_cursor begin = line;
   auto& shape = info.shape;
   shape.rows = line.count("number of rows", 0, most);
   shape.columns = line.count("number of columns", 0, most);
   if (!info.array) info.entries = line.count("number of entries", 0, most);
   line.end_line(info.array ? "rows and columns" : "rows, columns and entries");
   if (info.symmetry != matrix_symmetry::general && shape.rows != shape.columns)
-    line.refuse("says ", shape, ", which is not square, but the header says ",
-                to_text(info.symmetry));
+    begin.refuse("says ", shape, ", which is not square, but the header says ",
+                 to_text(info.symmetry));
   __extension__ using wide = unsigned __int128;
   const wide places = static_cast<wide>(shape.rows) * shape.columns;
   if (info.array) {
-    if (places > most) line.refuse("says ", shape, ": so many values are in no file");
+    if (places > most) begin.refuse("says ", shape, ": so many values are in no file");
     info.entries = array_entries(info);
   }
   if (!info.array && info.entries > places && duplicates == duplicate_entries::refuse)
-    line.refuse("says ", info.entries, " entries, which is more than ", shape, " has places");
+    begin.refuse("says ", info.entries, " entries, which is more than ", shape, " has places");
   // "1 1\n", "1 1 0\n", "1 1 0 0\n"; "0\n", "0 0\n"; the last newline may be missing.
   const std::uint64_t number = info.array ? 0 : 4;
   const std::uint64_t shortest = info.values == matrix_values::pattern   ? 4
                                  : info.values == matrix_values::complex ? number + 4
                                                                          : number + 2;
-  if (info.entries > (bytes_left + 1) / shortest)
-    line.refuse("says ", info.entries, " entries, but the file has room for ",
-                (bytes_left + 1) / shortest, " at most behind it");
+  // A few too many are found out where the file ends, with better words.
+  if (info.entries > (bytes_left + 1) / shortest + 1000)
+    begin.refuse("says ", info.entries, " entries, but the file has room for ",
+                 (bytes_left + 1) / shortest, " at most behind it");
 }
 
 /// Lines of entries, of any part of a file.

@@ -98,8 +98,24 @@ class text_cursor {
   template <class T>
   T value_of(matrix_values kind, const char* what) {
     skip_blanks();
-    if (kind == matrix_values::integer || std::is_integral_v<T>) return whole<T>(kind, what);
-    return real<T>(what);
+    if constexpr (std::is_same_v<T, bool>) {
+      if (kind == matrix_values::integer) return whole<std::int64_t>(kind, what) != 0;
+      return real<double>(what) != 0;
+    } else if constexpr (std::is_integral_v<T>) {
+      return whole<T>(kind, what);
+    } else {
+      if (kind == matrix_values::integer) require_digits(what);
+      return real<T>(what);
+    }
+  }
+
+  /// An integer may be larger than any integral type where it is read as a floating-point number.
+  void require_digits(const char* what) const {
+    const char* c = at_;
+    if (*c == '+' || *c == '-') ++c;
+    while (*c >= '0' && *c <= '9') ++c;
+    if (!at_line_end() && !ends_field(*c))
+      refuse("has ", field(), " as ", what, ", which is no whole number");
   }
 
   /// from_chars knows no plus sign. Behind it there must be a number, not another sign.
@@ -109,36 +125,23 @@ class text_cursor {
 
   template <class T>
   T whole(matrix_values kind, const char* what) {
-    if constexpr (std::is_same_v<T, bool>) {
-      return kind == matrix_values::integer ? whole<std::int64_t>(kind, what) != 0
-                                            : real<double>(what) != 0;
-    } else if constexpr (!std::is_integral_v<T>) {
-      // An integer that may be larger than any integral type, as a floating-point number.
-      const char* c = at_;
-      if (*c == '+' || *c == '-') ++c;
-      for (; *c >= '0' && *c <= '9'; ++c) {
-      }
-      if (!ends_field(*c)) refuse("has ", field(), " as ", what, ", which is no whole number");
-      return real<T>(what);
-    } else {
-      const char* begin = at_;
-      T result{};
-      skip_plus();
-      auto [stop, error] = std::from_chars(at_, end_, result);
-      if (error == std::errc{} && ends_field(*stop)) {
-        at_ = stop;
-        return result;
-      }
-      at_ = begin;
-      if (at_line_end()) refuse("has no ", what);
-      if (kind == matrix_values::real) return rounded<T>(what);
-      if (std::is_unsigned_v<T> && *begin == '-')
-        refuse("has ", field(), " as ", what, ", which is negative and does not fit ",
-               value_name<T>());
-      if (error == std::errc::result_out_of_range)
-        refuse("has ", field(), " as ", what, ", which does not fit ", value_name<T>());
-      refuse("has ", field(), " as ", what, ", which is no whole number");
+    const char* begin = at_;
+    T result{};
+    skip_plus();
+    auto [stop, error] = std::from_chars(at_, end_, result);
+    if (error == std::errc{} && ends_field(*stop)) {
+      at_ = stop;
+      return result;
     }
+    at_ = begin;
+    if (at_line_end()) refuse("has no ", what);
+    if (kind == matrix_values::real) return rounded<T>(what);
+    if (std::is_unsigned_v<T> && *begin == '-')
+      refuse("has ", field(), " as ", what, ", which is negative and does not fit ",
+             value_name<T>());
+    if (error == std::errc::result_out_of_range)
+      refuse("has ", field(), " as ", what, ", which does not fit ", value_name<T>());
+    refuse("has ", field(), " as ", what, ", which is no whole number");
   }
 
   /// A whole number that is written as a real one: 2.0, 1e3.

@@ -350,7 +350,11 @@ class text_reader {
 
   template <class Visit>
   text_problem visit(Visit&& each) {
-    return file_.visit(body_, options_.piece_bytes, over_.rank(), over_.size(), each);
+    auto counted = [&](std::uint64_t piece, std::uint64_t offset, std::string_view lines) {
+      if (options_.progress) options_.progress(lines.size());
+      return each(piece, offset, lines);
+    };
+    return file_.visit(body_, options_.piece_bytes, over_.rank(), over_.size(), counted);
   }
 
   std::string path_;
