@@ -213,7 +213,12 @@ void check_make(request& r) {
   if (r.columns == 0) r.columns = r.n;
   for (std::size_t* side : {&r.nx, &r.ny, &r.nz})
     if (*side == 0) *side = r.n;
-  if (kind->first == "rmat") return;
+  if (kind->first == "rmat") {
+    if (r.a + r.b + r.c > 1 + 1e-9)
+      refuse("--a ", r.a, " --b ", r.b, " --c ", r.c,
+             ": these are no probabilities whose sum is at most 1");
+    return;
+  }
   const bool grid = kind->first.starts_with("laplacian");
   const bool flat = kind->first == "laplacian2d";
   if (grid ? r.nx == 0 || r.ny == 0 || (!flat && r.nz == 0) : r.rows == 0 || r.columns == 0)

@@ -11,7 +11,9 @@ namespace far::inline FARSIDE_BACKEND {
 struct index_range {
   std::size_t first = 0, last = 0;
 
+  /// Local; no communication.
   constexpr std::size_t size() const { return last - first; }
+  /// Local; no communication.
   constexpr bool contains(std::size_t i) const { return i >= first && i < last; }
   bool operator==(const index_range&) const = default;
 };
@@ -37,6 +39,7 @@ constexpr std::size_t even_part_of(std::size_t n, std::size_t i, std::size_t par
 struct matrix_part {
   index_range rows, columns;
 
+  /// Local; no communication.
   constexpr bool contains(const matrix_index& at) const {
     return rows.contains(at.row) && columns.contains(at.column);
   }

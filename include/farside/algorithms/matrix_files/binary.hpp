@@ -33,7 +33,7 @@ namespace far::inline FARSIDE_BACKEND::detail {
 
 struct matrix_header {
   char magic[8] = {'\n', 'F', 'A', 'R', 'M', 'T', 'X', '1'};  ///< the last one: of the format
-  std::uint64_t byte_order = 0x0102'0304'0506'0708;
+  std::uint64_t byte_order = 0x0102030405060708;
   char value[16] = {};  ///< "float64" and the like, or "pattern"
   std::uint64_t value_bytes = 0, column_bytes = 4;
   std::uint64_t rows = 0, columns = 0, entries = 0;

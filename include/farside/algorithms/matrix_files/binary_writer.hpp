@@ -68,6 +68,7 @@ class draft_file {
 template <matrix_value T>
 void write_binary(const std::string& path, const matrix_shape& shape, const index_range& rows,
                   std::span<const triplet<T>> mine, const team& over) {
+  draft_file file(path, over);  // before the work: where it cannot be, that is said at once
   matrix_header header;
   bool pattern = false;
   if constexpr (std::is_same_v<T, bool>) {
@@ -110,7 +111,6 @@ void write_binary(const std::string& path, const matrix_shape& shape, const inde
 
   // The arrays one after another; within an array, members in their order.
   std::vector<file_block> blocks[3];
-  draft_file file(path, over);
   file.write([&](open_file& to) {
     auto write = [&](std::vector<file_block>& list, std::uint64_t at, const void* from,
                      std::size_t bytes) {

@@ -45,8 +45,10 @@ struct matrix_file_info {
 /// A text that can be read from its beginning on only, such as one that is inflated.
 class byte_stream {
  public:
+  /// Local; no communication.
   virtual ~byte_stream() = default;
-  /// At most `n` bytes; 0 at the end only. Throws what says, in what(), why it cannot.
+  /// At most `n` bytes; 0 at the end only. Throws what says, in what(), why it cannot. Local;
+  /// no communication.
   virtual std::size_t read(char* to, std::size_t n) = 0;
 };
 
@@ -54,6 +56,9 @@ class byte_stream {
 /// hand it such a function. Each rank calls it: all of them inflate the whole file, each for
 /// itself.
 using gzip_opener = std::function<std::unique_ptr<byte_stream>(const std::string& path)>;
+
+/// What is told how far a rank is.
+using progress_function = std::function<void(std::uint64_t bytes)>;
 
 struct matrix_read_options {
   duplicate_entries duplicates = duplicate_entries::refuse;
@@ -65,7 +70,7 @@ struct matrix_read_options {
   bool both_directions = false;  ///< an edge stands for its reverse, too: the matrix is symmetric
 
   /// Called now and then with how many bytes of text this rank has parsed since. May be empty.
-  std::function<void(std::uint64_t bytes)> progress{};
+  progress_function progress{};
 
   /// How many bytes of text a rank takes at a time; 0: by the size of the file. For tests.
   std::size_t piece_bytes = 0;

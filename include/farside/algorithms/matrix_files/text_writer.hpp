@@ -166,6 +166,7 @@ void write_text(const std::string& path, matrix_format format, const matrix_shap
     return symmetry == matrix_symmetry::general || e.row > e.column ||
            (e.row == e.column && symmetry != matrix_symmetry::skew_symmetric);
   };
+  draft_file file(path, over);  // before the work: where it cannot be, that is said at once
   const std::uint64_t entries =
       all_reduce(static_cast<std::uint64_t>(std::count_if(mine.begin(), mine.end(), written)),
                  std::plus<>(), over);
@@ -189,7 +190,6 @@ void write_text(const std::string& path, matrix_format format, const matrix_shap
                  }),
                  over);
   std::uint64_t at = exclusive_scan(out.bytes(), std::uint64_t{0}, std::plus<>(), over);
-  draft_file file(path, over);
   file.write([&](open_file& to) {
     for (const std::string& piece : out.finish()) {
       to.write_at(at, piece.data(), piece.size());

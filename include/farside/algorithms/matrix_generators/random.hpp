@@ -54,7 +54,6 @@ class place_permutation {
   }
 
  private:
-
   static constexpr std::size_t sum(std::size_t a, std::size_t b, std::size_t n) {
     std::size_t s = a + b;  // both are below n, and n is below 2^63
     return s >= n ? s - n : s;
