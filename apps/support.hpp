@@ -11,6 +11,8 @@
 #include "farside/base/sizes.hpp"
 #include "toolkit/table.hpp"
 
+#include <toolkit/words.hpp>
+
 namespace far::app {
 
 /// Exit statuses follow the shell and GNU timeout, so that scripts need no table of ours.
@@ -73,11 +75,8 @@ struct temporary_file {
 /// `3.2 s`, `2 min 5 s`.
 std::string human_time(double seconds);
 
-/// `1,234,567`.
-std::string grouped(std::uint64_t n);
-
-/// The candidate that `word` is probably a misspelling of; empty if none is near.
-std::string nearest(std::string_view word, const arguments& candidates);
+using toolkit::grouped;
+using toolkit::nearest;
 
 /// `a b 'c d'`: a command as one could type it.
 std::string quoted(const arguments& command);

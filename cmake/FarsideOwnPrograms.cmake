@@ -5,9 +5,9 @@ include_guard(GLOBAL)
 
 add_custom_target(programs)
 add_dependencies(programs carriers)
-find_package(ZLIB QUIET)  # reads come compressed
+find_package(ZLIB QUIET)  # reads and matrices come compressed
 if(NOT ZLIB_FOUND)
-  message(STATUS "farside: without kmers, contigs and simulate: no zlib found. Install it (Debian: "
+  message(STATUS "farside: without kmers, contigs, simulate and matrix: no zlib found. Install it (Debian: "
                  "apt install zlib1g-dev)")
 endif()
 
@@ -51,4 +51,5 @@ if(ZLIB_FOUND)
   foreach(name kmers contigs simulate)
     farside_own_program(${name} common_genome)
   endforeach()
+  farside_own_program(matrix common_genome)
 endif()

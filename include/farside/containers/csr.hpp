@@ -111,7 +111,7 @@ class csr {
   /// communication.
   void set_sorted(bool sorted) { sorted_ = sorted; }
   /// Changes how many entries there is room for; those before stay as they are. Copies nothing
-  /// where the arrays are large (detail/plain_array.hpp). Local; no communication.
+  /// where the arrays are large (containers/detail/plain_array.hpp). Local; no communication.
   void resize(std::size_t nnz) {
     columns_.resize(nnz);
     values_.resize(nnz);

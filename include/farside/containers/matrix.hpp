@@ -383,9 +383,9 @@ void matrix<T>::print() const {
   barrier(members());
   if (members().rank() == 0) {
     dense<T> all = to_local();
-    std::string lines = detail::text("matrix '", name(), "', ", shape(), "\n");
+    std::string lines = text("matrix '", name(), "', ", shape(), "\n");
     for (std::size_t i = 0; i < all.rows(); ++i) {
-      for (const T& element : all.row(i)) lines += detail::text(" ", element);
+      for (const T& element : all.row(i)) lines += text(" ", element);
       lines += "\n";
     }
     print_here(lines);

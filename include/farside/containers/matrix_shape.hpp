@@ -36,11 +36,11 @@ constexpr bool contains(const matrix_shape& shape, const matrix_index& at) {
 
 /// As in messages: "3 x 4". Local; no communication.
 inline std::string to_text(const matrix_shape& shape) {
-  return detail::text(shape.rows, " x ", shape.columns);
+  return text(shape.rows, " x ", shape.columns);
 }
 /// As in messages: "(3, 4)". Local; no communication.
 inline std::string to_text(const matrix_index& at) {
-  return detail::text("(", at.row, ", ", at.column, ")");
+  return text("(", at.row, ", ", at.column, ")");
 }
 
 }  // namespace far::inline FARSIDE_BACKEND

@@ -5,7 +5,7 @@
 //   c.end_row(entries); return c.finish(sorted);
 //
 // There is room for all entries at first, and what is left is given back at the end: room that is
-// not written takes no memory (detail/plain_array.hpp). Where the system does not promise so much,
+// not written takes no memory (containers/detail/plain_array.hpp). Where the system does not promise so much,
 // the arrays grow as they fill.
 #pragma once
 

@@ -16,7 +16,7 @@
 //             names them, and are asked for ahead of time
 //   memory    multiply() writes C once, in order, into arrays with room for all products, and gives
 //   back what is left: room
-//             that is not written takes no memory (detail/plain_array.hpp). So A, B, C and the
+//             that is not written takes no memory (containers/detail/plain_array.hpp). So A, B, C and the
 //             tables, of less than 2 x sizeof(T) x columns of B, are all there is.
 //
 // Where the result has to lie in memory of the caller's, count() says how much that is, and fill()
