@@ -33,6 +33,7 @@
 // Everything is local.
 #pragma once
 
+#include <farside/base/is_complex.hpp>
 #include <farside/base/error.hpp>
 
 #include <complex>
@@ -53,11 +54,6 @@ concept semiring_over =
     };
 
 namespace detail {
-
-template <class T>
-inline constexpr bool is_complex = false;
-template <class T>
-inline constexpr bool is_complex<std::complex<T>> = true;
 
 /// Whether a semiring has `add_product` for this type, a value or a vector of values.
 template <class S, class T, class V>

@@ -1,6 +1,7 @@
 // What files of matrices say of their matrix, and what is asked of those who read and write them.
 #pragma once
 
+#include <farside/base/is_complex.hpp>
 #include <farside/containers/matrix_shape.hpp>
 
 #include <complex>
@@ -87,11 +88,6 @@ inline std::string to_text(matrix_symmetry symmetry) {
 }
 
 namespace detail {
-
-template <class T>
-inline constexpr bool is_complex = false;
-template <class T>
-inline constexpr bool is_complex<std::complex<T>> = true;
 
 template <class T>
 concept matrix_value = std::is_arithmetic_v<T> || is_complex<T>;

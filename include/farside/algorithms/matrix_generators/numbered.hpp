@@ -40,7 +40,7 @@ class rmat {
         scale_(with.scale),
         symmetric_(with.symmetric),
         seed_(with.seed),
-        vertex_(with.permuted ? n_ : 1, detail::mix(with.seed ^ detail::mix_first)),
+        vertex_(with.permuted ? n_ : 1, mix(with.seed ^ detail::mix_first)),
         permuted_(with.permuted) {
     const double d = 1 - with.a - with.b - with.c;
     if (!(with.a >= 0 && with.b >= 0 && with.c >= 0 && d >= -1e-9))

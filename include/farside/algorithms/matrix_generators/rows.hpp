@@ -70,7 +70,7 @@ struct random_rows {
   template <class T, class Emit>
   void row(std::size_t r, Emit&& emit) const {
     const std::size_t count = row_bound();
-    detail::permutation shuffled(columns, detail::hash_append(detail::mix(seed), r));
+    detail::permutation shuffled(columns, detail::hash_append(mix(seed), r));
     std::vector<std::size_t> chosen(count);
     for (std::size_t i = 0; i < count; ++i) chosen[i] = shuffled(i);
     std::sort(chosen.begin(), chosen.end());

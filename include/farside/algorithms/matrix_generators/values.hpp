@@ -35,7 +35,7 @@ class entry_values {
   T at(std::size_t row, std::size_t column) const {
     if (kind_ == kind::ones) return T(1);
     std::uint64_t random =
-        detail::hash_append(detail::hash_append(detail::mix(seed_), row), column);
+        detail::hash_append(detail::hash_append(mix(seed_), row), column);
     return from<T>(random);
   }
 
@@ -54,7 +54,7 @@ class entry_values {
   T from(std::uint64_t random) const {
     if constexpr (part_of_complex<T>::value) {
       using part = typename T::value_type;
-      return T(from<part>(random), from<part>(detail::mix(random)));
+      return T(from<part>(random), from<part>(mix(random)));
     } else {
       double unit = detail::unit_interval(random);
       if (kind_ == kind::whole || std::is_integral_v<T>)

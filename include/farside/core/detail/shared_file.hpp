@@ -3,6 +3,7 @@
 #pragma once
 
 #include <farside/core/collectives.hpp>
+#include <farside/core/detail/file_size_limit.hpp>
 #include <farside/core/draft.hpp>
 
 #include <fcntl.h>

@@ -80,7 +80,7 @@ class product : public multiply_work {
       double waited = 0;
       {
         stopwatch until_rest(waited);
-        waits note(here(), job::waiting::collective, job::no_rank, "multiply");
+        wait_marker note(here(), job::waiting::collective, job::no_rank, "multiply");
         while (!FARSIDE_MUTANT(product_ends_before_rest) && !box_.at_rest(true)) {
           drain();
           here().wait_round();

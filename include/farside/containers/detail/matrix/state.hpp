@@ -2,18 +2,13 @@
 #pragma once
 
 #include <farside/containers/matrix_layout.hpp>
+#include <farside/containers/matrix_part.hpp>
 #include <farside/core/detail/container.hpp>
 #include <farside/core/rma.hpp>
 
 #include <string>
 
 namespace far::inline FARSIDE_BACKEND {
-
-/// Rows or columns from `first` on, before `last`.
-struct index_range {
-  std::size_t first = 0, last = 0;
-  constexpr std::size_t size() const { return last - first; }
-};
 
 namespace detail {
 
