@@ -2,11 +2,38 @@
 // the implementation, against what a loop over all ranks gives.
 #include "harness.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
+
+namespace collectives_tests {
+
+/// A value that cannot always be serialized.
+struct moody {
+  std::string text{};
+  bool refuses = false;
+};
+
+}  // namespace collectives_tests
+
+template <>
+struct far::serializer<collectives_tests::moody> {
+  static void save(far::writer& out, const collectives_tests::moody& m) {
+    if (m.refuses) throw std::runtime_error("not in the mood");
+    out << m.text;
+  }
+  static collectives_tests::moody load(far::reader& in) {
+    collectives_tests::moody m;
+    in >> m.text;
+    return m;
+  }
+};
 
 namespace collectives_tests {
 
@@ -451,6 +478,27 @@ FAR_TEST(random_sequences) {
     } else {
       far::barrier();
     }
+  }
+}
+
+// A serializer that throws on one rank makes the collective throw on all, and they stay in step.
+FAR_TEST(what_one_rank_cannot_serialize_none_gets) {
+  const rank_t me = far::rank(), n = far::nprocs();
+  const char* why = "not in the mood";
+  auto join = [](const moody& a, const moody& b) { return moody{a.text + b.text}; };
+  for (rank_t culprit = 0; culprit < std::min<rank_t>(n, 5); ++culprit) {
+    moody mine{"fine", me == culprit};
+    CHECK_THROWS(far::all_gather(mine), why);
+    CHECK_THROWS(far::gather(mine, n - 1 - culprit), why);
+    CHECK_THROWS(far::broadcast(mine, culprit), why);
+    CHECK_THROWS(far::all_reduce(mine, join), why);
+    CHECK_THROWS(far::scan(mine, join), why);
+    std::vector<moody> several(n, moody{"fine"});
+    several[n - 1].refuses = me == culprit;
+    CHECK_THROWS(far::all_to_all(several), me == culprit ? why : "could not serialize");
+    CHECK_EQ(far::all_reduce(1), static_cast<int>(n));
+    CHECK_EQ(far::all_gather(moody{"fine"}).size(), std::size_t{n});
+    CHECK_EQ(far::broadcast(moody{"fine"}, culprit).text, std::string("fine"));
   }
 }
 

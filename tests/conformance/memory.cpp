@@ -497,6 +497,17 @@ FAR_TEST(pointers_that_lead_nowhere) {
     CHECK_THROWS(far::put(last + (std::ptrdiff_t{1} << 32), 1), beyond);
     CHECK_THROWS(far::async_get(last, values.data(), 2).get(), beyond);
   }
+  far::ptr<long> no_rank(far::nprocs(), good.offset());
+  const char* none = "there is no such rank";
+  CHECK_THROWS(far::get(no_rank), none);
+  CHECK_THROWS(far::put(no_rank, 1), none);
+  CHECK_THROWS(far::put(no_rank, values.data(), 4), none);
+  CHECK_THROWS(far::fetch_add(no_rank, 1L), none);
+  CHECK_THROWS(far::async_get(no_rank, values.data(), 4).get(), none);
+  CHECK_THROWS(far::get_strided(no_rank, values.data(), {.counts = {2, 2}, .far_strides = {3}}),
+               none);
+  CHECK_THROWS(far::dealloc(no_rank), none);
+  CHECK_THROWS(far::flush(far::nprocs()), "there are only");
   far::dealloc(good);
 }
 

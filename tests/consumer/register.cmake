@@ -55,9 +55,13 @@ foreach(compiler IN LISTS farside_compilers)
   set(path "${farside_compiler_${compiler}}")
   if(smp IN_LIST farside_flavours)
     farside_consumer(consumer.smp.${compiler} COMPILER "${path}" BACKEND smp)
+    if(NOT compiler STREQUAL farside_first_compiler)
+      set_tests_properties(consumer.smp.${compiler}.build consumer.smp.${compiler}.run PROPERTIES LABELS full)
+    endif()
   endif()
   if(shmem IN_LIST farside_flavours AND compiler STREQUAL farside_first_compiler)
     farside_consumer(consumer.shmem.${compiler} COMPILER "${path}" BACKEND shmem)
+    set_tests_properties(consumer.shmem.${compiler}.build consumer.shmem.${compiler}.run PROPERTIES LABELS full)
   endif()
   foreach(mpi openmpi mpich)
     if(NOT mpi IN_LIST farside_flavours OR (mpi STREQUAL "mpich" AND NOT compiler STREQUAL farside_first_compiler))
@@ -86,7 +90,8 @@ foreach(compiler IN LISTS farside_compilers)
       set_tests_properties(${test}.embedded.${launcher} PROPERTIES
                            FIXTURES_REQUIRED "stage;${test}")
     endforeach()
-    if(mpi STREQUAL "mpich")  # every day `embedded` does for it, without the package
+    # Every day `embedded` does for MPICH, without the package, and one compiler for both.
+    if(mpi STREQUAL "mpich" OR NOT compiler STREQUAL farside_first_compiler)
       set_tests_properties(${test}.build ${test}.run ${test}.embedded.mpirun ${test}.embedded.farside
                            PROPERTIES LABELS full)
     endif()

@@ -11,6 +11,7 @@
 #include <farside/containers/counter.hpp>
 #include <farside/containers/darray.hpp>
 #include <farside/containers/fast_queue.hpp>
+#include <farside/algorithms/hash_map_buffer.hpp>
 #include <farside/containers/plain_bloom_filter.hpp>
 #include <farside/core/mutex.hpp>
 
@@ -114,6 +115,30 @@ FAR_TEST(additions_that_find_no_room) {
   CHECK(map.find(1).value_or(0) > start + (std::int64_t{1} << 60));
   map.clear();
   CHECK_EQ(map.size(), 0U);
+  far::barrier();
+}
+
+// A buffer whose owner has no room: all throw, nothing is lost, and the next flush goes on.
+FAR_TEST(buffered_changes_that_find_no_room) {
+  const int me = static_cast<int>(far::rank()), all = static_cast<int>(far::nprocs());
+  const int keys = 400 * all;
+  far::hash_map<int, std::string> map(8);
+  far::hash_map_buffer buffer(map);
+  far::barrier();
+  std::unique_ptr<ballast> full;
+  if (me + 1 == all) full = std::make_unique<ballast>();
+  far::barrier();
+  for (int k = me; k < keys; k += all) buffer.insert(k, "old");
+  for (int k = me; k < keys; k += all) buffer.insert_or_assign(k, make<std::string>::of(k));
+  CHECK(refused([&] { buffer.flush(); }));
+  CHECK_EQ(far::all_reduce(1), all);  // still in step
+  CHECK(map.size() < static_cast<std::size_t>(keys));
+  far::barrier();
+  full.reset();
+  far::barrier();
+  buffer.flush();
+  CHECK_EQ(map.size(), static_cast<std::size_t>(keys));
+  for (int k = 0; k < keys; ++k) CHECK(map.find(k) == make<std::string>::of(k));
   far::barrier();
 }
 

@@ -3,6 +3,10 @@
 #include "amounts.hpp"
 #include "harness.hpp"
 
+#include <farside/containers/array.hpp>
+#include <farside/containers/bloom_filter.hpp>
+#include <farside/containers/circular_queue.hpp>
+#include <farside/containers/darray.hpp>
 #include <farside/containers/hash_map.hpp>
 #include <farside/core/rpc.hpp>
 
@@ -121,6 +125,63 @@ FAR_TEST(a_map_waits_for_what_is_under_way) {
   CHECK(insert.get());
   CHECK(!find.get());
   far::barrier();
+}
+
+// So do others, whose operations end by themselves, or mark what they have popped.
+FAR_TEST(containers_wait_for_what_is_under_way) {
+  const far::rank_t me = far::rank(), all = far::nprocs();
+  for (far::rank_t round = 0; round < 6; ++round) {
+    const far::rank_t host = round % all;
+    {
+      far::bloom_filter<far::rank_t> filter(64);
+      for (far::rank_t i = 0; i < 4; ++i) (void)filter.async_insert(i * all + me);
+      (void)filter.async_find(0);
+    }
+    {
+      far::darray<long> spread(all * 4);
+      for (far::rank_t i = 0; i < 4; ++i) {
+        (void)spread.async_put((i * all + me + 1) % (all * 4), 7);
+        (void)spread.async_get((i * all + me + 2) % (all * 4));
+      }
+    }
+    {
+      far::array<long> hosted(host, 8);
+      for (far::rank_t i = 0; i < 4; ++i) (void)hosted.async_put(i, 7);
+    }
+    {
+      far::circular_queue<std::string> queue(host, 2 * std::size_t{all});
+      if (round % 2 == 0)
+        queue.push("one");
+      else
+        (void)queue.async_push("one");
+      (void)queue.try_pop();
+    }
+    reuse memory(host);
+    CHECK_EQ(far::all_reduce(1), static_cast<int>(all));
+  }
+}
+
+// Pushes for which there was no room while the queue lived fail, and never touch its memory again.
+FAR_TEST(a_queue_ends_before_there_is_room) {
+  for (int round = 0; round < 3; ++round) {
+    far::future<void> push;
+    {
+      far::circular_queue<int> queue(0, 1);
+      if (far::rank() == 0) queue.push(0);
+      far::barrier();
+      push = queue.async_push(1);
+      if (round == 1 && far::rank() == 0) (void)queue.try_pop();
+    }
+    reuse memory(0);
+    bool failed = false;
+    try {
+      push.get();
+    } catch (const far::error&) {
+      failed = true;
+    }
+    int failures = far::all_reduce(failed ? 1 : 0), all = static_cast<int>(far::nprocs());
+    CHECK(round == 1 ? failures == all - 1 || failures == all : failures == all);
+  }
 }
 
 // The bytes of keys that were erased are freed with the tables that named them, and all is given

@@ -93,8 +93,10 @@ if starts none 1 barrier; then
   # A wait is written down once it has lasted a while: on a loaded machine, seconds.
   for _ in 1 2 3 4 5 6; do
     kill -QUIT "$launcher"
-    sleep 1.5
-    (($(grep -cE '^ *[02] +[0-9]+ +running +(a )?barrier' "$output") < 2)) || break
+    for _ in {1..15}; do
+      sleep 0.1
+      (($(grep -cE '^ *[02] +[0-9]+ +running +(a )?barrier' "$output") < 2)) || break 2
+    done
   done
   grep -qE '^ *0 +[0-9]+ +running +(a )?barrier' "$output" || fail "does not say that rank 0 waits for a barrier"
   grep -qE '^ *1 +[0-9]+ +running +nothing: it computes' "$output" || fail "does not say that rank 1 computes"

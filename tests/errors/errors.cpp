@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -23,6 +24,15 @@ void out_of_range(std::size_t past_end) {
   far::ptr<long> p(far::nprocs() - 1, c.link.segment_size() - 8 + past_end);
   far::put(p, 1);
 }
+
+/// A hash that throws for keys which it took before, once `fails` is set.
+struct changes_its_mind {
+  static inline std::atomic<bool> fails = false;
+  std::size_t operator()(int key) const {
+    if (fails && key < 4) throw std::runtime_error("the hash has changed its mind");
+    return far::hash<int>()(key);
+  }
+};
 
 /// The misuses that happen inside a runtime.
 const std::map<std::string, void (*)()> misuses = {
@@ -204,6 +214,18 @@ const std::map<std::string, void (*)()> misuses = {
      [] {
        far::hash_map<int, int> map(8, {.name = "ages"});
        for (int i = 0;; ++i) map.insert(i, i);
+     }},
+    {"map-hash-throws",
+     [] {
+       far::hash_map<int, int, changes_its_mind> map(4, {.name = "ages"});
+       if (far::rank() == 0)
+         for (int i = 0; i < 4; ++i) map.insert(i, i);
+       far::barrier();
+       changes_its_mind::fails = true;
+       try {  // whoever moves them throws, and the others would wait for that
+         for (int i = 4; i < 1000; ++i) map.insert(i * 2 + static_cast<int>(far::rank()), i);
+       } catch (const std::runtime_error&) {
+       }
      }},
     {"queue-too-full",
      [] {

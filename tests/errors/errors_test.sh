@@ -98,6 +98,7 @@ expect "dealloc(0:0x" "no allocation begins there" -- "${run1[@]}" "$program" de
 expect "a container was used that holds nothing" "moved from" -- "${run2[@]}" "$program" map-moved-from
 expect "hash_map 'ages' was used after its far::runtime had ended" "declare them after it" -- "${run2[@]}" "$program" map-after-runtime
 expect "hash_map 'ages' has no room for another entry on rank" "All entries are still there" "of a segment of 1.0 MiB" -- "${run2[@]}" --segment 1M "$program" map-too-large
+expect "hash_map 'ages': an exception while a table was moved: the hash has changed its mind" "must not throw for keys that are in a map" -- "${run3[@]}" "$program" map-hash-throws
 expect "fast_queue 'inbox' is full" "Ask for a larger capacity (it is 3)" -- "${run2[@]}" "$program" queue-too-full
 
 # --- collectives ---------------------------------------------------------------------------------

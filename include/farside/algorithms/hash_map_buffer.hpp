@@ -13,13 +13,18 @@
 
 #include <farside/algorithms/exchange.hpp>
 #include <farside/containers/hash_map.hpp>
+#include <farside/core/detail/together.hpp>
 
 #include <bit>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
@@ -42,7 +47,8 @@ class hash_map_buffer {
   };
 
   /// Collective. The map must outlive the buffer.
-  explicit hash_map_buffer(Map& map, const options& with, Op op = {})
+  // By value: g++ 12 deduces a reference to options that are not const, which {...} are not.
+  explicit hash_map_buffer(Map& map, options with, Op op = {})
       : map_(&map),
         op_(op),
         alongside_(with.alongside),
@@ -64,16 +70,25 @@ class hash_map_buffer {
     add(key, value, what::accumulate);
   }
 
-  /// Collective: returns when the changes of all members are in the map. Ends with a barrier of the
-  /// map's team.
+  /// Collective: returns when the changes of all members are in the map. Ends with an all_reduce
+  /// and a barrier of the map's team. Throws far::allocation_error on all members if one of them
+  /// has no room: other changes are in the map, and what found no room is kept for the next flush.
   void flush() {
     auto note = detail::calling<"hash_map_buffer::flush">(map_->implementation());
+    auto again = std::exchange(no_room_, {});
+    apply(std::span<const item>(again));
     for (waiting& slot : waiting_)
       if (slot.used) {
         slot.used = false;
         send(slot);
       }
     exchange_->finish([this](auto items) { this->apply(items); });
+    detail::do_together(
+        map_->members(), text_of_flush(),
+        [this] {
+          if (!no_room_.empty()) std::rethrow_exception(why_);
+        },
+        [] {});
     barrier(map_->members());
   }
 
@@ -135,11 +150,22 @@ class hash_map_buffer {
     exchange_->send(to, item(key, value, kind), [this](auto items) { this->apply(items); });
   }
 
+  std::string text_of_flush() const {
+    return text("a flush of '", map_->name(),
+                        " buffer' (what finds no room is kept, and the next flush tries again)");
+  }
+
   /// The owner's part: changes its own buckets, many of which are on their way to the cache
-  /// together.
+  /// together. It does not throw for lack of room, as others wait for it in an exchange. Changes
+  /// after one that found no room wait behind it, so that those of a key keep their order.
   template <class Items>
   void apply(Items items) {
     engine& e = map_->implementation();
+    auto keep = [&](std::size_t from) {
+      no_room_.insert(no_room_.end(), items.begin() + static_cast<std::ptrdiff_t>(from),
+                      items.end());
+    };
+    if (!no_room_.empty()) return keep(0);
     bool alone = alongside_ == concurrency::owner_only || alongside_ == concurrency::nothing;
     concurrency with = alone ? concurrency::owner_only : concurrency::everything;
     std::span<const item> all(items.data(), items.size());
@@ -147,17 +173,23 @@ class hash_map_buffer {
         e, all.size(), concurrency::owner_only,
         [&](std::size_t i) -> const key_type& { return std::get<0>(all[i]); },
         [&](std::size_t i, const auto& p, auto*) {
+          if (!no_room_.empty()) return;
           const auto& [key, value, kind] = all[i];
-          switch (kind) {
-            case what::insert:
-              e.update(key, p, detail::map::keep<mapped_type>{value}, with);
-              break;
-            case what::assign:
-              e.update(key, p, detail::map::replace<mapped_type>{value}, with);
-              break;
-            case what::accumulate:
-              e.update(key, p, detail::map::combine<mapped_type, Op>{value, op_}, with);
-              break;
+          try {
+            switch (kind) {
+              case what::insert:
+                e.update(key, p, detail::map::keep<mapped_type>{value}, with);
+                break;
+              case what::assign:
+                e.update(key, p, detail::map::replace<mapped_type>{value}, with);
+                break;
+              case what::accumulate:
+                e.update(key, p, detail::map::combine<mapped_type, Op>{value, op_}, with);
+                break;
+            }
+          } catch (const allocation_error&) {
+            why_ = std::current_exception();
+            keep(i);
           }
         });
   }
@@ -167,6 +199,8 @@ class hash_map_buffer {
   concurrency alongside_;
   std::vector<waiting> waiting_;
   std::unique_ptr<exchange<item>> exchange_;
+  std::vector<item> no_room_{};  ///< changes that the owner, this rank, had no room for, in order
+  std::exception_ptr why_{};
 };
 
 template <class Map, class Op>

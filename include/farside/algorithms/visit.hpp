@@ -86,8 +86,9 @@ struct node_map {
 class visits : detail::gathering {
  public:
   /// Not collective, unless it is routed by node and finds the nodes itself (1 all_gather).
+  template <class Late = void>  // programs that make none compile no messages
   explicit visits(visit_options with = {}) : with_(with), batches_(nprocs()) {
-    static_cast<void>(&detail::sends_messages<>::announced);
+    static_cast<void>(&detail::sends_messages<Late>::announced);
     if (with.route == route::node) nodes_ = std::make_unique<detail::node_map>(with.node_ranks);
     messages_ = &detail::messenger::of(detail::here());
     messages_->enlist(this);

@@ -202,12 +202,13 @@ template <class Link, class T>
                                                 [[maybe_unused]] std::size_t n) {
   if constexpr (!FARSIDE_CHECKED && !guarded_by_pages<Link>) {
     const std::size_t end = link.segment_size();
-    if (p.offset() < null_guard || n > (end - p.offset()) / sizeof(T) || p.offset() > end)
-        [[unlikely]] {
+    if (p.offset() < null_guard || n > (end - p.offset()) / sizeof(T) || p.offset() > end ||
+        p.rank() >= link.nprocs()) [[unlikely]] {
       if (n == 0) return;
       refuse_access(link, what, p, n,
-                    !p                        ? "the pointer is null"
-                    : p.offset() < null_guard ? "nothing lies there: the pointer was never set"
+                    !p                          ? "the pointer is null"
+                    : p.rank() >= link.nprocs() ? "there is no such rank"
+                    : p.offset() < null_guard   ? "nothing lies there: the pointer was never set"
                                               : "it reaches beyond the end of that rank's segment");
     }
   }

@@ -2,7 +2,8 @@
 // and root (checked builds verify that). Each returns when this member has its result; only
 // far::barrier completes puts.
 //
-// Types: anything serializable. What is trivially copyable travels as bytes, of any size.
+// Types: anything serializable. What is trivially copyable travels as bytes, of any size. Where a
+// serializer throws on one member, the collective throws on all.
 // Cost: up to 1 KiB, one wave up and one down a tree of radix 8; above, pieces of at least 64 KiB
 // through the members' segments, with one such double wave each.
 #pragma once
@@ -12,10 +13,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <source_location>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
@@ -75,17 +78,44 @@ auto collectively(const team& over, std::size_t element, std::size_t count, rank
   return work(c, t);
 }
 
+/// A serialized object; or what its serializer threw, and the text of that. Others have to hear of
+/// it: they would wait for a member that has left.
+struct blob {
+  std::vector<std::byte> bytes;
+  std::exception_ptr thrown{};
+};
+template <class T>
+blob to_blob(const T& value) {
+  auto failed = [](std::string_view why) -> blob {
+    auto* text = reinterpret_cast<const std::byte*>(why.data());
+    return {{text, text + why.size()}, std::current_exception()};
+  };
+  try {
+    return {to_bytes(value)};
+  } catch (const std::exception& e) {
+    return failed(e.what());
+  } catch (...) {
+    return failed("an exception that is no std::exception");
+  }
+}
+[[noreturn]] inline void raise_blob(const char* name, rank_t rank, std::span<const std::byte> why) {
+  raise(name, ": rank ", rank, " could not serialize its value: ",
+        std::string_view(reinterpret_cast<const char*>(why.data()), why.size()));
+}
+
 /// Serialized objects of all members, in order; only where `receive`. Lengths travel with a mark of
-/// the collective: a member that is in another one must not be believed.
+/// the collective: a member that is in another one must not be believed. All throw if one member
+/// has no object.
 inline std::vector<std::vector<std::byte>> gather_blobs(context& c, team_members& t,
-                                                        const char* name,
-                                                        const std::vector<std::byte>& mine,
+                                                        const char* name, const blob& object,
                                                         bool receive) {
-  constexpr unsigned bits = 44;  // of a length: more than a segment has
+  const std::vector<std::byte>& mine = object.bytes;
+  constexpr unsigned bits = 44;  // of a length, more than a segment has, below a bit for failures
+  constexpr std::uint64_t failed = std::uint64_t{1} << (bits - 1);
   std::uint64_t mark = 0;
   for (const char* at = name; *at != '\0'; ++at)
     mark = (mark * 31 + static_cast<unsigned char>(*at)) & 0xfffff;
-  std::uint64_t size = mine.size() | mark << bits;
+  std::uint64_t size = mine.size() | (object.thrown ? failed : 0) | mark << bits;
   std::vector<std::uint64_t> sizes(t.size());
   all_gather_bytes(c, t, &size, sizes.data(), sizeof size);
   for (rank_t i = 0; i < t.size(); ++i) {
@@ -95,6 +125,10 @@ inline std::vector<std::vector<std::byte>> gather_blobs(context& c, team_members
             "same collectives in the same order.");
     sizes[i] &= (std::uint64_t{1} << bits) - 1;
   }
+  rank_t bad = 0;
+  while (bad < t.size() && (sizes[bad] & failed) == 0) ++bad;
+  receive = receive || bad < t.size();
+  for (std::uint64_t& length : sizes) length &= failed - 1;
   std::vector<std::vector<std::byte>> blobs(receive ? t.size() : 0);
   std::vector<std::byte*> to(t.size());
   for (rank_t i = 0; receive && i < t.size(); ++i) {
@@ -102,6 +136,8 @@ inline std::vector<std::vector<std::byte>> gather_blobs(context& c, team_members
     to[i] = blobs[i].data();
   }
   gather_bytes(c, t, mine.data(), sizes, to, receive);
+  if (object.thrown) std::rethrow_exception(object.thrown);
+  if (bad < t.size()) raise_blob(name, t.ranks[bad], blobs[bad]);
   return blobs;
 }
 
@@ -141,13 +177,15 @@ T broadcast(T value, rank_t root, const team& over = world(),
     });
   } else {
     return detail::collectively<"broadcast">(over, 0, 1, root, at, [&](auto& c, auto& t) {
-      std::vector<std::byte> bytes;
-      if (t.me == root) bytes = to_bytes(value);
-      std::uint64_t size = bytes.size();
+      detail::blob object;
+      if (t.me == root) object = detail::to_blob(value);
+      std::uint64_t size = object.bytes.size() << 1 | (object.thrown ? 1 : 0);
       detail::broadcast_bytes(c, t, &size, sizeof size, root);
-      bytes.resize(size);
-      detail::broadcast_bytes(c, t, bytes.data(), size, root);
-      return t.me == root ? std::move(value) : from_bytes<T>(bytes);
+      object.bytes.resize(size >> 1);
+      detail::broadcast_bytes(c, t, object.bytes.data(), size >> 1, root);
+      if (object.thrown) std::rethrow_exception(object.thrown);
+      if (size & 1) detail::raise_blob("broadcast", t.ranks[root], object.bytes);
+      return t.me == root ? std::move(value) : from_bytes<T>(object.bytes);
     });
   }
 }
@@ -164,8 +202,8 @@ void broadcast(std::span<T> values, rank_t root, const team& over = world(),
       });
 }
 
-/// op(op(value of member 0, of member 1), ...), everywhere. `op` is associative; the order of the
-/// members is kept.
+/// op(op(value of member 0, of member 1), ...), everywhere. `op` is associative, and must not throw:
+/// others wait for what it gives. The order of the members is kept.
 template <class T, class Op = std::plus<>>
 T all_reduce(T value, Op op = {}, const team& over = world(),
              std::source_location at = std::source_location::current()) {
@@ -181,7 +219,7 @@ T all_reduce(T value, Op op = {}, const team& over = world(),
     return detail::collectively<"all_reduce">(
         over, 0, 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
           auto all = detail::unpack_all<T>(
-              detail::gather_blobs(c, t, "all_reduce", to_bytes(value), true));
+              detail::gather_blobs(c, t, "all_reduce", detail::to_blob(value), true));
           T result = std::move(all[0]);
           for (std::size_t i = 1; i < all.size(); ++i) result = op(std::move(result), all[i]);
           return result;
@@ -229,7 +267,7 @@ std::vector<T> all_gather(const T& value, const team& over = world(),
     return detail::collectively<"all_gather">(
         over, 0, 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
           return detail::unpack_all<T>(
-              detail::gather_blobs(c, t, "all_gather", to_bytes(value), true));
+              detail::gather_blobs(c, t, "all_gather", detail::to_blob(value), true));
         });
   }
 }
@@ -263,7 +301,7 @@ std::vector<T> gather(const T& value, rank_t root, const team& over = world(),
   } else {
     return detail::collectively<"gather">(over, 0, 1, root, at, [&](auto& c, auto& t) {
       return detail::unpack_all<T>(
-          detail::gather_blobs(c, t, "gather", to_bytes(value), t.me == root));
+          detail::gather_blobs(c, t, "gather", detail::to_blob(value), t.me == root));
     });
   }
 }
@@ -285,8 +323,8 @@ T scan(T value, Op op = {}, const team& over = world(),
   } else {
     return detail::collectively<"scan">(
         over, 0, 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
-          auto all =
-              detail::unpack_all<T>(detail::gather_blobs(c, t, "scan", to_bytes(value), true));
+          auto all = detail::unpack_all<T>(
+              detail::gather_blobs(c, t, "scan", detail::to_blob(value), true));
           T result = std::move(all[0]);
           for (rank_t i = 1; i <= t.me; ++i) result = op(std::move(result), all[i]);
           return result;
@@ -337,17 +375,26 @@ std::vector<T> all_to_all(const std::vector<T>& values, const team& over = world
         };
         std::vector<std::vector<std::byte>> out(t.size()), in(t.size());
         std::vector<std::uint64_t> out_sizes(t.size());
+        constexpr std::uint64_t failed = ~std::uint64_t{0};
+        std::exception_ptr thrown;
         for (rank_t i = 0; i < t.size(); ++i) {
-          out[i] = to_bytes(values[i]);
+          detail::blob object = detail::to_blob(values[i]);
+          if (object.thrown) thrown = object.thrown;
+          out[i] = std::move(object.bytes);
           out_sizes[i] = out[i].size();
         }
+        if (fixed_length<T> && thrown) std::rethrow_exception(thrown);
         std::vector<std::uint64_t> in_sizes = out_sizes;
         std::uint64_t longest = *std::max_element(out_sizes.begin(), out_sizes.end());
+        if (thrown) longest = failed;
         if constexpr (!fixed_length<T>) {
           in_sizes = exchange_words(out_sizes);
           maximum op;
           detail::all_reduce_bytes(c, t, &longest, 1, sizeof longest,
                                    detail::fold_with<std::uint64_t>(op));
+          if (thrown) std::rethrow_exception(thrown);
+          if (longest == failed)
+            detail::raise("all_to_all: another rank could not serialize its values, and says why.");
         }
         std::vector<const std::byte*> from(t.size());
         std::vector<std::byte*> to(t.size());

@@ -35,6 +35,8 @@ namespace far::inline FARSIDE_BACKEND::detail {
 struct pending {
   virtual ~pending() = default;
   virtual bool poll() = 0;  ///< true when there is nothing left to do
+  /// Whether it is a far operation that is not complete: one that may still touch far memory.
+  virtual bool is_under_way() const { return false; }
 };
 
 /// A lock that costs nothing for single-threaded ranks.
@@ -91,6 +93,7 @@ struct context {
   remote_heap far_heap;
   std::shared_ptr<team_members> world;
   std::vector<std::shared_ptr<pending>> in_flight;
+  std::size_t polling = 0;                   ///< threads that have taken it all, and look at it
   std::vector<container_state*> containers;  ///< those that live; core/detail/container.hpp
   object_registry objects;                   ///< how messages find them
   std::uint32_t teams = 0;                   ///< made here so far, besides the world
@@ -272,17 +275,28 @@ inline bool context::progress() {
   message_service* post = service();
   bool served = post != nullptr && post->serve();
   if (served) count_activity();
-  std::vector<std::shared_ptr<pending>> now;
+  struct taken {
+    context& c;
+    std::vector<std::shared_ptr<pending>> all{};
+    ~taken() {
+      std::lock_guard lock(c.mutex);
+      if (FARSIDE_MUTANT(progress_forgets_new_work)) c.in_flight.clear();
+      c.in_flight.insert(c.in_flight.end(), all.begin(), all.end());
+      --c.polling;
+    }
+  };
   {
     std::lock_guard lock(mutex);
     if (in_flight.empty()) return served;
-    now.swap(in_flight);
+    ++polling;
   }
-  if (std::erase_if(now, [](auto& p) { return p->poll(); }) != 0)  // may add to in_flight
+  taken now{*this};
+  {
+    std::lock_guard lock(mutex);
+    now.all.swap(in_flight);
+  }
+  if (std::erase_if(now.all, [](auto& p) { return p->poll(); }) != 0)  // may add to in_flight
     count_activity();
-  std::lock_guard lock(mutex);
-  if (FARSIDE_MUTANT(progress_forgets_new_work)) in_flight.clear();
-  in_flight.insert(in_flight.end(), now.begin(), now.end());
   return served;
 }
 

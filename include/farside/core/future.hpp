@@ -68,6 +68,8 @@ struct future_state : pending {
     return complete;
   }
 
+  bool is_under_way() const override { return has_request; }
+
   void set(held<T> result) {
     value.emplace(std::move(result));
     finish();

@@ -181,8 +181,8 @@ future<void> async_copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t
 /// 1 flush.
 [[gnu::always_inline]] inline void flush(rank_t rank) {
   detail::access(operation::flush, rank, 0, [rank](auto& link) __attribute__((always_inline)) {
-    if constexpr (FARSIDE_CHECKED)
-      if (rank >= link.nprocs())
+    if constexpr (FARSIDE_CHECKED || !detail::guarded_by_pages<std::decay_t<decltype(link)>>)
+      if (rank >= link.nprocs()) [[unlikely]]
         detail::raise("flush(", rank, "): there are only ", link.nprocs(), " ranks, 0 to ",
                       link.nprocs() - 1, ".");
     link.flush(rank);

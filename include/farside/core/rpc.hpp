@@ -63,7 +63,7 @@ template <class F, class... Args>
 auto rpc(rank_t to, F&& f, Args&&... args) {
   using Function = std::decay_t<F>;
   detail::require_call<Function, std::decay_t<Args>...>();
-  static_cast<void>(&detail::sends_messages<>::announced);
+  static_cast<void>(&detail::sends_messages<std::void_t<F>>::announced);
   detail::messenger& messages = detail::messenger_here("far::rpc", to);
   detail::require_members("far::rpc", to, args...);
   auto send = [&](rank_t there, const detail::message_header& as, std::vector<std::byte> bytes) {
@@ -79,7 +79,7 @@ template <class F, class... Args>
 void rpc_ff(rank_t to, F&& f, Args&&... args) {
   using Function = std::decay_t<F>;
   detail::require_call<Function, std::decay_t<Args>...>();
-  static_cast<void>(&detail::sends_messages<>::announced);
+  static_cast<void>(&detail::sends_messages<std::void_t<F>>::announced);
   detail::messenger& messages = detail::messenger_here("far::rpc_ff", to);
   detail::require_members("far::rpc_ff", to, args...);
   detail::message_header as{
@@ -94,9 +94,10 @@ void rpc_ff(rank_t to, F&& f, Args&&... args) {
 /// handlers and continuations of rpcs have sent meanwhile too, every rpc's future is ready, and
 /// puts of handlers are complete. Ships what far::visits have gathered. The end of the runtime does
 /// the same. At least 2 all_reduces, and one more for each round in which something was under way.
-inline void quiesce(std::source_location at = std::source_location::current()) {
+template <class Late = void>  // programs that do not call it compile no messages
+void quiesce(std::source_location at = std::source_location::current()) {
   detail::calls note(detail::here(), *detail::here().world, detail::named<"quiesce">, at);
-  static_cast<void>(&detail::sends_messages<>::announced);
+  static_cast<void>(&detail::sends_messages<Late>::announced);
   detail::messenger::of(detail::here()).quiesce();
 }
 

@@ -72,7 +72,8 @@ class exchange_rings : public shared_state {
 
   /// Collective. `message` and `unit` in bytes; `message` is a multiple of `unit`.
   exchange_rings(const container_options& with, std::size_t message, std::size_t messages);
-  void release() override;
+  inline void release()
+      override;  // `inline` here: the table of virtual functions is made where it is used
 
   line& to(rank_t member) {
     if (member >= lines_.size()) [[unlikely]]

@@ -38,11 +38,13 @@ class window_link {
         start_(of.start_),
         lasts_(of.lasts_.get()),
         segment_(of.segment_),
+        nprocs_(of.nprocs_),
         own_(of.rank_),
         served_before_(of.several_nodes_ ? of.rank_ : nobody),
         always_flushes_(of.flush_is_a_fence_) {}
   explicit operator bool() const { return w_ != nullptr; }
   std::size_t segment_size() const { return segment_; }
+  rank_t nprocs() const { return nprocs_; }
 
   [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,
                                   std::size_t bytes) {
@@ -224,7 +226,7 @@ class window_link {
   std::uint64_t* lasts_ = nullptr;
   std::size_t segment_ = 0;
   static constexpr rank_t nobody = ~rank_t{0};
-  rank_t own_ = 0;
+  rank_t nprocs_ = 1, own_ = 0;
   rank_t served_before_ = nobody;  ///< of whom window::serve_before_own() serves others first
   /// Even if there is nothing to flush: a fence of the CPU is what that has to be, too.
   bool always_flushes_ = false;

@@ -11,6 +11,7 @@
 #include <farside/core/engine.hpp>
 #include <farside/core/team.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -18,10 +19,28 @@
 #include <source_location>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
 struct handle_access;  // core/detail/messages/arguments.hpp
+
+/// Waits until the far operations are complete that this rank has begun, also those whose futures
+/// nobody has kept: they must not touch memory that is about to be freed.
+inline void complete_begun(context& c) {
+  if (FARSIDE_MUTANT(containers_end_early)) return;
+  std::vector<std::shared_ptr<pending>> begun;
+  for (bool all = false; !all;) {
+    {
+      std::lock_guard lock(c.mutex);
+      all = c.polling == 0;  // else another thread has some of them
+      if (all) begun = c.in_flight;
+    }
+    if (!all) c.wait_round();
+  }
+  auto under_way = [](const std::shared_ptr<pending>& p) { return p->is_under_way(); };
+  while (std::any_of(begun.begin(), begun.end(), under_way)) c.wait_round();
+}
 
 /// The base of every container's state. Derived states free their far memory in `release()`, which
 /// is called between two synchronisations of the team, on all members, and not at all when the
@@ -83,6 +102,7 @@ struct shared_state : container_state {
       calls note(*state->where, state->members.members(), name, {});
       state->members.members().phase = job::waiting::collective;
       state->before_end();
+      complete_begun(*state->where);
       synchronize(*state->where, state->members.members());  // nobody uses it any more
       state->where->objects.strike(state->id);
       state->release();

@@ -26,6 +26,17 @@ void tell_machine(Link& link, bool excusable) {
   if constexpr (simulates_machine<Link>) link.machine().terminated(link.rank(), excusable);
 }
 
+/// Ends the job, as others would wait for what this rank cannot do; `why` stands in its own words.
+[[noreturn]] inline void end_job(context& c, const std::string& why, bool excusable) {
+  c.slot->say(why.c_str());
+  c.slot->state.store(job::rank_state::failed);
+  if (!c.launched()) std::fprintf(stderr, "rank %u: %s\n", c.link.rank(), why.c_str());
+  std::fflush(nullptr);
+  tell_machine(c.link, excusable);
+  c.link.abort(why.c_str());
+  std::abort();  // never: for compilers, who do not know this of all back ends
+}
+
 /// An exception that nobody catches: its message belongs to the rank, on the board and on stderr.
 [[noreturn]] inline void on_terminate() {
   std::string why = "std::terminate was called without an exception";

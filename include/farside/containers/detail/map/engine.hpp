@@ -10,6 +10,7 @@
 #include <farside/containers/detail/map/stored.hpp>
 #include <farside/containers/detail/map/updates.hpp>
 #include <farside/core/concurrency.hpp>
+#include <farside/core/detail/crash_report.hpp>
 
 #include <cmath>
 #include <functional>
@@ -520,7 +521,9 @@ class engine : public shared_state {
     help(member, t);
   }
 
-  /// Moves chunks of `t` until all have been claimed.
+  /// Moves chunks of `t` until all have been claimed. There is no way back once a chunk has been
+  /// claimed, and others wait for it. So an exception there ends the job: of a hash or a serializer
+  /// that throws for a key that it took before, or for lack of ordinary memory.
   void help(rank_t member, table& t) {
     table& next = tables.next_of(member, t);
     while (true) {
@@ -532,12 +535,29 @@ class engine : public shared_state {
       for (word i = mine * chunk; i < end; i += 16) {
         std::vector<word> buckets;
         for (word k = i; k < std::min(i + 16, end); ++k) buckets.push_back(k);
-        move_buckets(member, t, next, buckets);
+        try {
+          move_buckets(member, t, next, buckets);
+        } catch (const rank_failure&) {
+          throw;  // of another rank: this one ends for that
+        } catch (const std::exception& e) {
+          cannot_move(e.what());
+        } catch (...) {
+          cannot_move("an exception that is no std::exception");
+        }
       }
       if (fetch_add(t.field(header::at_done), 1) + 1 == t.chunks()) tables.finish_move(member);
     }
   }
 
+  [[noreturn]] void cannot_move(const char* what) {
+    end_job(
+        c,
+        text("farside: rank ", c.link.rank(), ": ", full_name(),
+             ": an exception while a table was moved: ", what,
+             ". The other ranks wait for what this one moves, and there is no way back. Hashes, "
+             "and serializers of keys, must not throw for keys that are in a map."),
+        false);
+  }
   void move_buckets(rank_t member, table& t, table& next, const std::vector<word>& which);
 
   /// The table that `t` moves to, when all of `t` has been moved: helps, and waits for those who

@@ -18,6 +18,7 @@ struct push_in_flight : pending {
   bool poll() override {
     if (result->ready.load(std::memory_order_acquire)) return true;
     if (!*open) {
+      if (!written) from_memory<typename State::form>(bytes.data()).release();
       result->fail(std::make_exception_ptr(usage_error(
           "farside: a queue was destroyed before there was room for an async_push. Wait for "
           "its future first.")));

@@ -55,8 +55,9 @@ struct queue_state : shared_state {
   }
 
   void release() override {
-    *open = false;
+    *open = false;  // pushes that wait for room look no more
     settle();
+    if (!FARSIDE_MUTANT(ring_freed_unsettled)) synchronize(*where, members.members());
     overlaps.release();
     if (!is_host()) return;
     release_elements();
@@ -98,12 +99,14 @@ struct queue_state : shared_state {
     return forms;
   }
 
-  /// What they point to, if they point to anything.
+  /// What they point to, if they point to anything. Slots of pushes that never had room hold
+  /// nothing.
   void release_elements() {
     if constexpr (!form::in_place) {
-      auto forms = snapshot();
-      for (std::size_t i = 0; i < forms.size(); i += form_bytes)
-        from_memory<form>(forms.data() + i).release();
+      std::uint64_t head = tickets.look(ring_word::head), n = size();
+      std::byte bytes[form_bytes];
+      for (std::uint64_t i = 0; i < n; ++i)
+        if (slots.read(tickets, head + i, 1, bytes) == 1) from_memory<form>(bytes).release();
     }
   }
 

@@ -167,7 +167,8 @@ struct rpc_state final : future_state<R>, awaiting {
   void make_ready() override { future_state<R>::finish(); }
 };
 
-/// A program that names this has messages to serve: see make_message_service.
+/// A program that names this has messages to serve: see make_message_service. Only templates name
+/// it, so that a program which includes them, and uses none, has no messages.
 template <class = void>
 struct sends_messages {
   static std::unique_ptr<message_service> make(context& c) {

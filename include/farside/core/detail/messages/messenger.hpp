@@ -388,16 +388,11 @@ inline void messenger::fail(const incoming& m, const std::exception* why) {
     count_handled();
     return;
   }
-  rank_t me = c_.link.rank();
-  what =
-      text("farside: rank ", me, ": the handler of a message from rank ", m.from, " threw: ", what,
-           " (Nobody waits for an answer who could be told: use far::rpc if it may fail.)");
-  c_.slot->say(what.c_str());
-  c_.slot->state.store(job::rank_state::failed);
-  std::fprintf(stderr, "rank %u: %s\n", me, what.c_str());
-  std::fflush(nullptr);
-  tell_machine(c_.link, why != nullptr && is_excusable(*why));
-  c_.link.abort(what.c_str());
+  end_job(c_,
+          text("farside: rank ", c_.link.rank(), ": the handler of a message from rank ", m.from,
+               " threw: ", what,
+               " (Nobody waits for an answer who could be told: use far::rpc if it may fail.)"),
+          why != nullptr && is_excusable(*why));
 }
 
 inline void messenger::finish_answered() {
@@ -426,7 +421,7 @@ inline void messenger::ship_all() {
 inline void messenger::quiesce() {
   auto in_flight = [&] {
     std::lock_guard lock(c_.mutex);
-    return !c_.in_flight.empty();
+    return !c_.in_flight.empty() || c_.polling != 0;
   };
   counts_.until_all_handled([&] {
     ship_all();
