@@ -205,7 +205,7 @@ class fast_queue : public detail::hosted_ring<T, detail::phased_slots<sizeof(box
 
   state& open(container_operation kind, const char* name) {
     state& s = *this->state_;
-    s.overlaps.check(kind, name, kind, [] { return std::string(); });
+    s.overlaps.check(kind, name, static_cast<concurrency>(kind), [] { return std::string(); });
     return s;
   }
   [[gnu::always_inline]] bool push_one(state& s, const T& value) {
