@@ -1,6 +1,5 @@
-// The contract between the core and a transport: what every back end has. What it may offer beyond
-// that is in optional.hpp. docs/backends.md explains both in prose; this is what the compiler
-// checks.
+// The contract between the core and a transport. docs/backends.md explains it in prose; this is
+// what the compiler checks.
 //
 // A back end owns one segment of memory per rank, all of the same size, zero when it starts. An
 // address is (rank, offset). Offsets and sizes of atomics are naturally aligned. Nothing uses the
@@ -34,7 +33,7 @@ namespace detail {
 
 /// A far pointer that is null, or nearly, points into these first bytes of a segment. Where
 /// segments are mapped they are inaccessible; elsewhere operations compare (check_access in
-/// core/access.hpp). A page of any kernel.
+/// core/context.hpp). A page of any kernel.
 inline constexpr std::size_t null_guard = 65536;
 
 /// What the runtime asks of the back end it makes.
@@ -105,6 +104,58 @@ concept backend =
       b.finish();    ///< collective end; the destructor alone must not communicate
       b.abort(why);  ///< ends the whole job, as well as the transport can
     };
+
+/// Optional: a back end that watches how memory is used (sim). The heaps tell it what they give out
+/// and take back, so that it can refuse accesses to anything else.
+template <class B>
+concept watches_memory = requires(B b, rank_t rank, std::size_t offset, std::size_t bytes) {
+  /// The heaps are in [begin, end) of every segment; nothing is allocated there yet.
+  b.note_heap(offset, offset);
+  /// These bytes are given to the caller, from now on.
+  b.note_allocated(rank, offset, bytes);
+  /// The block that begins there is the heap's again, from now on. This rank's puts to it are
+  /// complete. Empty, or why there is no such block: "rank 1 freed it at step 512 (...)".
+  { b.note_freed(rank, offset) } -> std::same_as<std::string>;
+  /// From true to false, what this rank does is done by the heaps, to words of theirs that lie in
+  /// blocks. Nothing that is begun then stays in flight.
+  b.heap_access(true);
+};
+
+template <class Link>
+void note_heap([[maybe_unused]] Link& link, [[maybe_unused]] std::size_t begin,
+               [[maybe_unused]] std::size_t end) {
+  if constexpr (watches_memory<Link>) link.note_heap(begin, end);
+}
+template <class Link>
+void note_allocated([[maybe_unused]] Link& link, [[maybe_unused]] rank_t rank,
+                    [[maybe_unused]] std::size_t offset, [[maybe_unused]] std::size_t bytes) {
+  if constexpr (watches_memory<Link>) link.note_allocated(rank, offset, bytes);
+}
+template <class Link>
+std::string note_freed([[maybe_unused]] Link& link, [[maybe_unused]] rank_t rank,
+                       [[maybe_unused]] std::size_t offset) {
+  if constexpr (watches_memory<Link>)
+    return link.note_freed(rank, offset);
+  else
+    return {};
+}
+
+/// As long as it lives, this rank's operations are those of the heaps on words of their own inside
+/// of blocks (links of free lists, marks), also of free ones. Nothing where nobody watches.
+template <class Link>
+class heap_access {
+ public:
+  explicit heap_access(Link& link) : link_(link) {
+    if constexpr (watches_memory<Link>) link_.heap_access(true);
+  }
+  ~heap_access() {
+    if constexpr (watches_memory<Link>) link_.heap_access(false);
+  }
+  heap_access(const heap_access&) = delete;
+
+ private:
+  [[maybe_unused]] Link& link_;
+};
 
 }  // namespace detail
 }  // namespace far::inline FARSIDE_BACKEND
