@@ -71,8 +71,8 @@ class hash_map {
     team over = with.over ? with.over : world();
     detail::map::require_buckets<typename core::traits>(
         with.name.empty() ? "hash_map" : "hash_map '" + with.name + "'", expected, over.size());
-    state_ = detail::container_handle<core>(
-        new core(with, core::capacity_for(expected, over.size())));
+    state_ =
+        detail::container_handle<core>(new core(with, core::capacity_for(expected, over.size())));
     tables_ = state_->tables.fast();
   }
 
@@ -195,8 +195,7 @@ class hash_map {
   }
   template <class F>
     requires std::invocable<F&, V&>
-  future<V> async_modify(const K& key, F change_value,
-                         concurrency with = concurrency::everything) {
+  future<V> async_modify(const K& key, F change_value, concurrency with = concurrency::everything) {
     return begin("modify", detail::map::modify_there<V, F>{std::move(change_value)}, key, key, with,
                  [](auto done) { return *std::move(done.value); });
   }

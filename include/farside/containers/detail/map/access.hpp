@@ -21,29 +21,28 @@ enum class read_result { whole, changed, blocked };
 
 /// What finding needs.
 template <class A, class T>
-concept bucket_reader =
-    requires(A& in, word index, head h, typename T::entry& copy) {
-      { in.capacity() } -> std::same_as<word>;
-      { in.top(index) } -> std::same_as<head>;        ///< the head of a bucket, in no order
-      { in.is_still_empty(index) } -> std::same_as<bool>;  ///< the same in order, of an empty one
-      { in.template read<if_blocked::wait>(index, h, copy) } -> std::same_as<read_result>;
-      in.forget();  ///< what was read of the table before
-      in.wait();    ///< a round of a wait loop
-    };
+concept bucket_reader = requires(A& in, word index, head h, typename T::entry& copy) {
+  { in.capacity() } -> std::same_as<word>;
+  { in.top(index) } -> std::same_as<head>;             ///< the head of a bucket, in no order
+  { in.is_still_empty(index) } -> std::same_as<bool>;  ///< the same in order, of an empty one
+  { in.template read<if_blocked::wait>(index, h, copy) } -> std::same_as<read_result>;
+  in.forget();                                  ///< what was read of the table before
+  in.wait();                                    ///< a round of a wait loop
+  { A::is_fast } -> std::convertible_to<bool>;  ///< declines what seldom happens
+};
 
 /// What changing needs. Whoever wins a head writes the body, and settles what ends with an atomic.
 template <class A, class T>
 concept bucket_access =
-    bucket_reader<A, T> && requires(A& in, word index, head& expected, head desired, word& seen,
-                                    typename T::entry& body) {
+    bucket_reader<A, T> &&
+    requires(A& in, word index, head& expected, head desired, word& seen, typename T::entry& body) {
       { A::is_far } -> std::convertible_to<bool>;
-      { A::is_fast } -> std::convertible_to<bool>;  ///< declines what seldom happens
       /// Whether a head was `expected` and is now `desired`; else `expected` becomes what it is.
       { in.change(index, expected, desired) } -> std::same_as<bool>;
       { in.take_if_empty(index, desired) } -> std::same_as<bool>;
-      in.write(index, desired, body, true);          ///< value, and if `fresh` key, of a head won
-      in.complete();                                 ///< all that was written
-      in.settle();                                   ///< gets that begin later see the last atomic
+      in.write(index, desired, body, true);  ///< value, and if `fresh` key, of a head won
+      in.complete();                         ///< all that was written
+      in.settle();                           ///< gets that begin later see the last atomic
       { in.change_cell(index, seen, seen) } -> std::same_as<bool>;  ///< as change(), of a cell
       { in.add_to_cell(index, seen) } -> std::same_as<word>;        ///< what it was before
     };
@@ -99,10 +98,16 @@ class direct_access {
     word* at = bucket(i);
     out.head_word = h.raw();
     if (T::cells && h.what() == state::cell) {
-      while ((out.body[0] = atomic(at[2]).load(settles)) == 0) {
-        if (FARSIDE_MUTANT(map_seal_not_checked)) break;
+      out.body[0] = atomic(at[2]).load(settles);
+      if constexpr (Fast) {
+        // It declines what is frozen, absent or has not come. The compiler sees that no flag is set.
+        if (!cell::simple(out.body[0])) return read_result::blocked;
+        out.body[0] &= cell::low;
+      }
+      while (!Fast && out.body[0] == 0 && !FARSIDE_MUTANT(map_seal_not_checked)) {
         if constexpr (B == if_blocked::give_up) return read_result::blocked;
         wait();
+        out.body[0] = atomic(at[2]).load(settles);
       }
       for (std::size_t k = 1; k + 2 < words; ++k) out.body[k] = load_relaxed(at[k + 2]);
       return read_result::whole;
@@ -148,7 +153,8 @@ class direct_access {
     if (!fresh) release_fence();
     for (std::size_t k = 0; fresh && k < entry::key_words; ++k)
       store_relaxed(at[2 + entry::value_words + k], from.key()[k]);
-    if (T::cells && h.what() == state::cell) return atomic(at[2]).store(from.body[0], publish_order);
+    if (T::cells && h.what() == state::cell)
+      return atomic(at[2]).store(from.body[0], publish_order);
     for (std::size_t k = 0; k < entry::value_words; ++k) store_relaxed(at[2 + k], from.body[k]);
     atomic(at[1]).store(h.version(), publish_order);
   }

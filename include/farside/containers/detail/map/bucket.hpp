@@ -67,19 +67,21 @@ class head {
   constexpr bool moved_empty() const { return raw_ == 8; }
   /// `wanted`: the lower half of the head that a bucket of the key most often has.
   constexpr map::role role(std::uint32_t wanted) const {
-    if (static_cast<std::uint32_t>(raw_) == wanted) [[likely]]
+    if (is_usual(wanted)) [[likely]]
       return role::mine;
-    if (is_other(wanted)) return role::other;
-    if (is_empty()) return role::empty;
-    return moved_empty() ? role::blocked : role::mine;
+    if (never_taken()) return is_empty() ? role::empty : role::blocked;
+    return differs(wanted) ? role::other : role::mine;
   }
-  /// Whether role() is `other`, without a branch: nobody can predict it of a home bucket. A head
-  /// that was ever taken has a version, and is more than the 8 of moved_empty().
-  constexpr bool is_other(std::uint32_t wanted) const {
-    const unsigned differs = (static_cast<std::uint32_t>(raw_) ^ wanted) > state_and_flags;
-    const unsigned taken = raw_ > 8;
-    return (differs & taken) != 0;
+  /// Whether it is one of a bucket of the key that is in the state of `wanted`, and that nobody moves.
+  constexpr bool is_usual(std::uint32_t wanted) const {
+    return static_cast<std::uint32_t>(raw_) == wanted;
   }
+  /// Whether it is nobody's, or that of a key with another fingerprint.
+  constexpr bool differs(std::uint32_t wanted) const {
+    return (static_cast<std::uint32_t>(raw_) ^ wanted) > state_and_flags;
+  }
+  /// Whether it is empty, or moved as it was empty. A head that was ever taken has a version.
+  constexpr bool never_taken() const { return raw_ <= 8; }
   constexpr std::uint32_t fingerprint() const { return static_cast<std::uint32_t>(raw_) >> 4; }
   constexpr std::uint32_t version() const { return static_cast<std::uint32_t>(raw_ >> 32); }
 
@@ -145,6 +147,8 @@ struct cell {
   static constexpr V decode(word w) {
     return static_cast<V>((w & low) - bias);
   }
+  /// It has come, no flag is set, and its value fits.
+  static constexpr bool simple(word w) { return (w - static_cast<word>(limit)) >> 60 == 0; }
   /// Whether as many ranks as there can be may add to it at once. A strained cell bears that for a
   /// while, where there is no room for the next table.
   static constexpr bool bears_more(word w) {
@@ -166,7 +170,7 @@ struct key_location {
 
   key_location() = default;
   FARSIDE_HOT key_location(word key_hash, std::uint32_t members)
-      : hash(key_hash), member(share<0>(key_hash, members)) {}
+      : hash(key_hash), member(static_cast<std::uint32_t>(reduce_hash(key_hash, members))) {}
   FARSIDE_HOT std::uint32_t fingerprint() const {
     return static_cast<std::uint32_t>(hash) & head::fingerprint_mask;
   }
@@ -174,25 +178,7 @@ struct key_location {
   FARSIDE_HOT std::uint32_t wanted(state what) const {
     return fingerprint() << 4 | static_cast<std::uint32_t>(what);
   }
-  FARSIDE_HOT word home(word capacity) const {
-    constexpr word narrow = word{1} << 24;
-    if (capacity < narrow) [[likely]]
-      return share<20>(hash, capacity);
-    return reduce_hash(hash << 20, capacity);
-  }
-
- private:
-  /// Maps a word, less its first bits, to 0 .. n - 1, n being less than 2^32: one multiplication on
-  /// either machine.
-  template <unsigned Without>
-  FARSIDE_HOT static std::uint32_t share(word of, word n) {
-#if defined(__aarch64__)
-    return static_cast<std::uint32_t>(reduce_hash(of << Without, n));
-#else
-    return static_cast<std::uint32_t>(word{static_cast<std::uint32_t>(of >> (32 - Without))} * n >>
-                                      32);
-#endif
-  }
+  FARSIDE_HOT word home(word capacity) const { return reduce_hash(hash << 20, capacity); }
 };
 
 /// The seal over `n` words, bound to `salt`.

@@ -62,17 +62,27 @@ void find_many(const fast_handle& tables, const container_handle<Core>& state,
   results.resize(keys.size());
   if (m.sends_to_owners(container_operation::find, with)) {
     find_there op;
-    return call_owners(m, op, keys, with, [&](std::size_t i, auto found) {
-      results[i] = std::move(found.value);
-    });
+    return call_owners(m, op, keys, with,
+                       [&](std::size_t i, auto found) { results[i] = std::move(found.value); });
   }
+  using T = typename Core::traits;
   with_windows<false>(
       m, keys.size(), with, [&](std::size_t i) -> const auto& { return keys[i]; },
       [&](std::size_t i, const key_location& where, auto* seen) __attribute__((always_inline)) {
-        if (seen == nullptr)
-          results[i] = find(tables, state, where, keys[i], with);
-        else
-          results[i] = m.template find<if_blocked::wait>(keys[i], with, seen).value;
+        std::optional<typename Core::V>& to = results[i];
+        if (table* t = fast_table<T>(tables, where); t != nullptr && reaches_directly<Core>(*t)) {
+          direct_access<T, true> in(*t);
+          const found_value<T> found = find_in<if_blocked::give_up, T>(in, where, keys[i]);
+          if (found.what == result::done) [[likely]] {
+            // Not as a whole: compilers put an optional together in memory, and a CPU waits for it.
+            if (found.value)
+              to.emplace(*found.value);
+            else
+              to.reset();
+            return;
+          }
+        }
+        to = m.template find<if_blocked::wait>(keys[i], with, seen).value;
       });
 }
 

@@ -13,12 +13,14 @@ namespace far::inline FARSIDE_BACKEND::detail::map {
 
 /// Declined by the fast path. Out of line, so that the caller spills no registers.
 template <class Core>
-[[gnu::noinline]] std::optional<typename Core::V> find_otherwise(
-    Core& m, pass_type<typename Core::K> key, concurrency with) {
+[[gnu::noinline]] std::optional<typename Core::V> find_otherwise(Core& m,
+                                                                 pass_type<typename Core::K> key,
+                                                                 concurrency with) {
   if (m.choice.any()) {
     const rank_t member = m.place_of(key).member;
     if (m.sends_to_owner(find_there::kind, member, with))
-      if (auto found = call_owner(m, member, find_there(), key, with)) return std::move(found->value);
+      if (auto found = call_owner(m, member, find_there(), key, with))
+        return std::move(found->value);
   }
   return m.template find<if_blocked::wait>(key, with).value;
 }
@@ -48,6 +50,11 @@ FARSIDE_HOT inline table* fast_table(const fast_handle& tables, const key_locati
   return tables[where.member].fast.load(std::memory_order_relaxed);
 }
 
+template <class Core>
+FARSIDE_HOT inline bool reaches_directly(const table& t) {
+  return always_coherent<transport> || (Core::may_be_coherent && t.direct != nullptr);
+}
+
 /// The table of a key that this rank owns, if nobody else may be there.
 FARSIDE_HOT inline bool is_alone(const table& t, concurrency with) {
   return includes(with, concurrency::owner_only) && t.own != nullptr;
@@ -64,11 +71,13 @@ FARSIDE_HOT inline found_value<T> find_in_window(bucket_window<T>& seen, const k
 }
 
 template <class Core, class T = typename Core::traits>
-FARSIDE_HOT inline std::optional<typename T::mapped_type> find(
-    const fast_handle& tables, const container_handle<Core>& state, const key_location& where,
-    const typename T::key_type& key, concurrency with) {
+FARSIDE_HOT inline std::optional<typename T::mapped_type> find(const fast_handle& tables,
+                                                               const container_handle<Core>& state,
+                                                               const key_location& where,
+                                                               const typename T::key_type& key,
+                                                               concurrency with) {
   if (table* t = fast_table<T>(tables, where); t != nullptr) [[likely]] {
-    if (Core::may_be_coherent && t->direct != nullptr) {
+    if (reaches_directly<Core>(*t)) {
       direct_access<T, true> in(*t);
       found_value<T> found = find_in<if_blocked::give_up, T>(in, where, key);
       if (found.what == result::done) [[likely]]
@@ -87,13 +96,15 @@ FARSIDE_HOT inline std::optional<typename T::mapped_type> find(
 
 /// One attempt at a change. Not done: nothing has changed.
 template <class Core, class Update, class T = typename Core::traits>
-FARSIDE_HOT inline outcome<typename T::mapped_type> try_update(
-    const fast_handle& tables, Core* m, const key_location& where,
-    const typename T::key_type& key, const Update& by, concurrency with) {
+FARSIDE_HOT inline outcome<typename T::mapped_type> try_update(const fast_handle& tables, Core* m,
+                                                               const key_location& where,
+                                                               const typename T::key_type& key,
+                                                               const Update& by, concurrency with) {
   constexpr auto give_up = if_blocked::give_up;
   outcome<typename T::mapped_type> done{result::blocked};
   if constexpr (Core::may_be_coherent) {
-    if (table* t = fast_table<T>(tables, where); t != nullptr && t->direct != nullptr) [[likely]] {
+    if (table* t = fast_table<T>(tables, where); t != nullptr && reaches_directly<Core>(*t))
+        [[likely]] {
       new_bucket<T> made;
       if (is_alone(*t, with)) {
         local_access<T, true> in(*t, true);
@@ -111,10 +122,11 @@ FARSIDE_HOT inline outcome<typename T::mapped_type> try_update(
 
 /// A change: what is sent to owners for it is `op`, and what it does to the value is `by`.
 template <class Core, class Op, class Update, class T = typename Core::traits>
-FARSIDE_HOT inline outcome<typename T::mapped_type> update(
-    const fast_handle& tables, const container_handle<Core>& state, Op& op,
-    const key_location& where, const typename T::key_type& key, const Update& by,
-    concurrency with) {
+FARSIDE_HOT inline outcome<typename T::mapped_type> update(const fast_handle& tables,
+                                                           const container_handle<Core>& state,
+                                                           Op& op, const key_location& where,
+                                                           const typename T::key_type& key,
+                                                           const Update& by, concurrency with) {
   auto done = try_update(tables, state.unchecked(), where, key, by, with);
   if (done.what == result::done) [[likely]]
     return done;
@@ -123,9 +135,8 @@ FARSIDE_HOT inline outcome<typename T::mapped_type> update(
 
 /// The same of a key that this rank holds, which is never sent.
 template <class Core, class Update>
-FARSIDE_HOT inline void update_here(Core& m, const key_location& where,
-                                    const typename Core::K& key, const Update& by,
-                                    concurrency with) {
+FARSIDE_HOT inline void update_here(Core& m, const key_location& where, const typename Core::K& key,
+                                    const Update& by, concurrency with) {
   if (try_update(m.tables.fast(), &m, where, key, by, with).what != result::done) [[unlikely]]
     m.template update<if_blocked::wait, Update>(key, by, with);
 }

@@ -33,7 +33,8 @@ class map_core : public shared_state {
         tables(*this, bucket_words, std::max(capacity, least_capacity)),
         overlaps(*this),
         pending_(members.size()) {
-    constexpr double keys = T::key_store::in_place ? 0 : 1, values = T::value_store::in_place ? 0 : 1;
+    constexpr double keys = T::key_store::in_place ? 0 : 1,
+                     values = T::value_store::in_place ? 0 : 1;
     choice.open(*this, with,
                 {{container_operation::find, {1 + keys + values, 0, 0}},
                  {container_operation::insert, {T::in_place ? 0 : 1 + keys, 1, 1}},
@@ -121,7 +122,8 @@ class map_core : public shared_state {
       found_value<T> found = with_access(
           *t, [&](auto& in) { return find_in<B, T>(in, where, key); }, with,
           includes(only_finds, with) ? verify::nothing : verify::key, std::exchange(have, nullptr));
-      if (found.what == result::full) found.what = tables.has_next(*t) ? result::moved : result::done;
+      if (found.what == result::full)
+        found.what = tables.has_next(*t) ? result::moved : result::done;
       if (found.what != result::moved) {
         outcome_type done{found.what};
         done.value = std::move(found.value);

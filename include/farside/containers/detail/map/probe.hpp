@@ -28,6 +28,11 @@ class probe_cursor {
       next();
     }
   }
+  /// Undoes a step from the home.
+  FARSIDE_HOT void go_home_if(bool go) {
+    index_ = go ? home_ : index_;
+    step_ = go ? 0 : step_;
+  }
   /// False: it has been at all of them.
   FARSIDE_HOT bool next() {
     ++step_;
@@ -49,7 +54,7 @@ struct lookup {
   result what;
   word index = 0;
   bool at_home = false;
-  head seen{};                   ///< of an empty bucket: zero
+  head seen{};                  ///< of an empty bucket: zero
   typename T::entry content{};  ///< of the key's bucket
 };
 
@@ -66,11 +71,18 @@ FARSIDE_HOT inline lookup<T> probe(Access& in, const key_location& where,
     found.at_home = at.at_home();
     return found;
   };
-  // Most keys are in their home or in the bucket after it. Nobody can predict in which.
+  // Most keys are in their home or in the bucket after it. Nobody can predict in which, so the step
+  // is taken without a branch, and past an empty home, too: that says that the key is not here, and
+  // no bucket behind it is the key's. Where the step finds nothing the probe begins at the home.
   const head home = in.top(at.index());
-  at.next_if(FARSIDE_MUTANT(map_own_bucket_passed) ? home.raw() > 8 : home.is_other(wanted));
-  while (true) {
-    const head h = in.top(at.index());
+  at.next_if(FARSIDE_MUTANT(map_own_bucket_passed) ? home.raw() > 8 : home.differs(wanted));
+  head h = in.top(at.index());
+  if (!h.is_usual(wanted)) {
+    const bool ends_at_home = home.never_taken();
+    at.go_home_if(ends_at_home);
+    h = ends_at_home ? home : h;
+  }
+  for (;; h = in.top(at.index())) {
     switch (h.role(wanted)) {
       case role::empty:
         if (!in.is_still_empty(at.index())) continue;
@@ -85,6 +97,12 @@ FARSIDE_HOT inline lookup<T> probe(Access& in, const key_location& where,
         }
         break;
       case role::mine: {
+        if constexpr (Access::is_fast) {
+          // It declines what has moved, is frozen or erased, or has the other form of a value. The
+          // rest need not be looked at again: the compiler sees the state from here on.
+          if (!h.is_usual(wanted)) return ends_as(result::blocked);
+          h = head((h.raw() & ~head::state_and_flags) | static_cast<word>(T::usual));
+        }
         const read_result copy = in.template read<B>(at.index(), h, found.content);
         if (copy == read_result::changed) continue;
         if (copy == read_result::blocked) return ends_as(result::blocked);

@@ -90,7 +90,7 @@ auto async_call_owner(Core& m, rank_t member, const Op& op, const Item& item, co
   message << item;
   return m.choice.send_later(
       member, std::move(message),
-      [&m, member, op, item, with, finish](std::vector<std::byte> bytes) mutable {
+      [&m, member, op = op, item, with, finish](std::vector<std::byte> bytes) mutable {
         if (auto done = outcome_in(m, member, bytes)) return finish(*std::move(done));
         return finish(perform<if_blocked::wait>(m, op, item, with));
       });

@@ -27,8 +27,7 @@ void save(Core& m, const std::string& path) {
       bytes.push_back(out.take());
       out = writer();
       const auto& block = bytes.back();
-      blocks.push_back(
-          {mine, block.size(), pending, hash_bytes(block.data(), block.size())});
+      blocks.push_back({mine, block.size(), pending, hash_bytes(block.data(), block.size())});
       mine += block.size();
       pending = 0;
     };
@@ -55,8 +54,7 @@ void save(Core& m, const std::string& path) {
 
   detail::draft draft(m.members);
   problem = draft.create(path);
-  if (!problem.empty())
-    raise<error>(what, ": cannot write ", path, ": ", problem, ". ", unchanged);
+  if (!problem.empty()) raise<error>(what, ": cannot write ", path, ": ", problem, ". ", unchanged);
   auto all_blocks = gather(blocks, 0, m.members);
   problem = problem_of([&] {
     open_file file(path, draft.descriptor());
@@ -79,14 +77,12 @@ void save(Core& m, const std::string& path) {
   });
   agree(m.members, what, problem, unchanged);
   problem = draft.publish();
-  if (!problem.empty())
-    raise<error>(what, ": cannot write ", path, ": ", problem, ". ", unchanged);
+  if (!problem.empty()) raise<error>(what, ": cannot write ", path, ": ", problem, ". ", unchanged);
 }
 
 /// Collective.
 template <class Core>
-void load(const fast_handle& tables, const container_handle<Core>& state,
-          const std::string& path) {
+void load(const fast_handle& tables, const container_handle<Core>& state, const std::string& path) {
   using entry = std::pair<typename Core::K, typename Core::V>;
   constexpr auto everything = concurrency::everything;
   Core& m = *state;
@@ -121,8 +117,7 @@ void load(const fast_handle& tables, const container_handle<Core>& state,
         return in.left() == 0 ? std::string() : text(in.left(), " bytes are left of it");
       });
       if (!unreadable.empty())
-        return text(path, ": block ", i,
-                            " does not hold entries of this map: ", unreadable);
+        return text(path, ": block ", i, " does not hold entries of this map: ", unreadable);
     }
     return file.problem;
   });

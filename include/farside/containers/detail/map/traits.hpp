@@ -32,15 +32,15 @@ struct map_traits {
 /// How a step of the protocol ends, in one table.
 enum class result {
   done,
-  absent,   ///< the key is not in this table, and `lookup` has the empty bucket where it belongs
-  mine,     ///< the key's bucket was found
-  moved,    ///< the next table has the answer
-  full,     ///< all buckets belong to other keys
-  frozen,   ///< the key's bucket is being moved
-  widen,    ///< a cell's number outgrows it: the table has to move
-  strained, ///< a cell holds more than it should: the table should move
-  again,    ///< another rank was faster; nothing has changed
-  blocked,  ///< it would have to wait, and gives up instead; nothing has changed
+  absent,    ///< the key is not in this table, and `lookup` has the empty bucket where it belongs
+  mine,      ///< the key's bucket was found
+  moved,     ///< the next table has the answer
+  full,      ///< all buckets belong to other keys
+  frozen,    ///< the key's bucket is being moved
+  widen,     ///< a cell's number outgrows it: the table has to move
+  strained,  ///< a cell holds more than it should: the table should move
+  again,     ///< another rank was faster; nothing has changed
+  blocked,   ///< it would have to wait, and gives up instead; nothing has changed
 };
 
 /// What an operation does where it would have to wait for another rank. The fast path and handlers

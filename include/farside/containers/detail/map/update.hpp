@@ -191,13 +191,16 @@ FARSIDE_HOT inline outcome<typename T::mapped_type> update_plain(Access& in, wor
 /// waits has seen to it that `t` is settled: all of the table before it has moved into it. One that
 /// gives up does so where `t` is not, instead of creating an entry.
 template <if_blocked B, class T, bucket_access<T> Access, class Update>
-FARSIDE_HOT inline outcome<typename T::mapped_type> update(
-    Access& in, const table& t, const key_location& where, const typename T::key_type& key,
-    const Update& by, new_bucket<T>& made) {
+FARSIDE_HOT inline outcome<typename T::mapped_type> update(Access& in, const table& t,
+                                                           const key_location& where,
+                                                           const typename T::key_type& key,
+                                                           const Update& by, new_bucket<T>& made) {
   if constexpr (!Update::changes && T::in_place) {
-    // Most inserts find their home empty: they take it without a look.
+    // Most inserts find their home empty: they take it without a look, or after one at its head.
+    const word home = where.home(t.capacity);
     if (std::exchange(made.unseen, false) && t.settled.load(std::memory_order_relaxed) &&
-        create<T>(in, where.home(t.capacity), head(), true, where, key, by, made))
+        (!Access::is_fast || in.top(home).is_empty()) &&
+        create<T>(in, home, head(), true, where, key, by, made))
       return {result::done, true, counted::at_home};
   }
   lookup<T> found = probe<B, T>(in, where, key);
@@ -206,7 +209,6 @@ FARSIDE_HOT inline outcome<typename T::mapped_type> update(
     if constexpr (T::cells) {
       if (found.content.top().what() == state::cell) [[likely]]
         return update_cell<B, T>(in, found.index, found.content, by, made.no_room);
-      if constexpr (Access::is_fast) return {result::blocked};
     }
     return update_plain<B, T>(in, found.index, found.content, by, made);
   }
