@@ -65,7 +65,7 @@ class far_access {
   /// The head as the window has it.
   FARSIDE_HOT head top(word i) {
     if (i - first_ >= count_) {
-      if constexpr (Fast) return head().move();
+      if constexpr (Fast) return FARSIDE_MUTANT(map_window_end_passed) ? head() : head().move();
       fetch(i);
     }
     return window_[i - first_].top();

@@ -80,7 +80,7 @@ FARSIDE_HOT inline std::optional<typename T::mapped_type> find(const fast_handle
     if (reaches_directly<Core>(*t)) {
       direct_access<T, true> in(*t);
       found_value<T> found = find_in<if_blocked::give_up, T>(in, where, key);
-      if (found.what == result::done) [[likely]]
+      if (found.what == result::done || FARSIDE_MUTANT(map_blocked_taken_for_absent)) [[likely]]
         return std::move(found.value);
     } else if (!always_coherent<transport> && !is_alone(*t, with)) {
       bucket_window<T> seen(*t, where);
@@ -96,12 +96,12 @@ FARSIDE_HOT inline std::optional<typename T::mapped_type> find(const fast_handle
 
 /// One attempt at a change. Not done: nothing has changed.
 template <class Core, class Update, class T = typename Core::traits>
-FARSIDE_HOT inline outcome<typename T::mapped_type> try_update(const fast_handle& tables, Core* m,
+FARSIDE_HOT inline outcome_of<T> try_update(const fast_handle& tables, Core* m,
                                                                const key_location& where,
                                                                const typename T::key_type& key,
                                                                const Update& by, concurrency with) {
   constexpr auto give_up = if_blocked::give_up;
-  outcome<typename T::mapped_type> done{result::blocked};
+  outcome_of<T> done{result::blocked};
   if constexpr (Core::may_be_coherent) {
     if (table* t = fast_table<T>(tables, where); t != nullptr && reaches_directly<Core>(*t))
         [[likely]] {
@@ -122,7 +122,7 @@ FARSIDE_HOT inline outcome<typename T::mapped_type> try_update(const fast_handle
 
 /// A change: what is sent to owners for it is `op`, and what it does to the value is `by`.
 template <class Core, class Op, class Update, class T = typename Core::traits>
-FARSIDE_HOT inline outcome<typename T::mapped_type> update(const fast_handle& tables,
+FARSIDE_HOT inline outcome_of<T> update(const fast_handle& tables,
                                                            const container_handle<Core>& state,
                                                            Op& op, const key_location& where,
                                                            const typename T::key_type& key,

@@ -3,7 +3,7 @@
 
 #include <farside/base/mixing.hpp>
 #include <farside/containers/detail/map/bucket.hpp>
-#include <farside/containers/detail/map/probing.hpp>
+#include <farside/containers/probing.hpp>
 #include <farside/containers/detail/map/storage.hpp>
 
 #include <type_traits>

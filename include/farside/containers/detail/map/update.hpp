@@ -74,11 +74,11 @@ FARSIDE_HOT inline bool create(Access& in, word index, head seen, bool unseen,
 /// What an addition to a cell, which was `old`, has done. One to a cell that moves, or was erased, is
 /// made but does not count: `again`.
 template <class T, class Access>
-FARSIDE_HOT inline outcome<typename T::mapped_type> what_adding_did(Access& in, word index,
+FARSIDE_HOT inline outcome_of<T> what_adding_did(Access& in, word index,
                                                                     word old, word amount) {
   if (old & (cell::frozen | cell::absent) && !FARSIDE_MUTANT(map_frozen_cell_counts)) [[unlikely]]
     return {result::again};
-  outcome<typename T::mapped_type> done;
+  outcome_of<T> done;
   done.value = cell::decode<typename T::mapped_type>(old);
   if (cell::strained(old + amount)) [[unlikely]] {
     word expected = old + amount;
@@ -89,7 +89,7 @@ FARSIDE_HOT inline outcome<typename T::mapped_type> what_adding_did(Access& in, 
 }
 /// One atomic.
 template <class T, class Access>
-FARSIDE_HOT inline outcome<typename T::mapped_type> add_to_cell(Access& in, word index,
+FARSIDE_HOT inline outcome_of<T> add_to_cell(Access& in, word index,
                                                                 typename T::mapped_type step) {
   const auto amount = static_cast<word>(static_cast<std::int64_t>(step));
   const word old = in.add_to_cell(index, amount);
@@ -99,7 +99,7 @@ FARSIDE_HOT inline outcome<typename T::mapped_type> add_to_cell(Access& in, word
 
 /// Of a cell that is there: `e` is a copy of its bucket.
 template <if_blocked B, class T, class Access, class Update>
-FARSIDE_HOT inline outcome<typename T::mapped_type> update_cell(Access& in, word index,
+FARSIDE_HOT inline outcome_of<T> update_cell(Access& in, word index,
                                                                 const typename T::entry& e,
                                                                 const Update& by, bool no_room) {
   using V = typename T::mapped_type;
@@ -143,7 +143,7 @@ FARSIDE_HOT inline outcome<typename T::mapped_type> update_cell(Access& in, word
 
 /// Of a plain bucket, or of one that was erased: `e` is a copy of it.
 template <if_blocked B, class T, class Access, class Update>
-FARSIDE_HOT inline outcome<typename T::mapped_type> update_plain(Access& in, word index,
+FARSIDE_HOT inline outcome_of<T> update_plain(Access& in, word index,
                                                                  typename T::entry& e,
                                                                  const Update& by,
                                                                  new_bucket<T>& made) {
@@ -191,7 +191,7 @@ FARSIDE_HOT inline outcome<typename T::mapped_type> update_plain(Access& in, wor
 /// waits has seen to it that `t` is settled: all of the table before it has moved into it. One that
 /// gives up does so where `t` is not, instead of creating an entry.
 template <if_blocked B, class T, bucket_access<T> Access, class Update>
-FARSIDE_HOT inline outcome<typename T::mapped_type> update(Access& in, const table& t,
+FARSIDE_HOT inline outcome_of<T> update(Access& in, const table& t,
                                                            const key_location& where,
                                                            const typename T::key_type& key,
                                                            const Update& by, new_bucket<T>& made) {
@@ -214,7 +214,8 @@ FARSIDE_HOT inline outcome<typename T::mapped_type> update(Access& in, const tab
   }
   if constexpr (!erases<Update>) {
     if (found.what == result::absent) {
-      if (B == if_blocked::give_up && !t.settled.load(std::memory_order_relaxed))
+      if (B == if_blocked::give_up && !t.settled.load(std::memory_order_relaxed) &&
+          !FARSIDE_MUTANT(map_fast_creates_unsettled))
         return {result::blocked};
       if (!create<T>(in, found.index, found.seen, false, where, key, by, made))
         return {result::again};

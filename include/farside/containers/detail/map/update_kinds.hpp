@@ -40,6 +40,9 @@ struct outcome {
   }
 };
 
+template <class T>
+using outcome_of = outcome<typename T::mapped_type>;
+
 /// Arguments that are small are passed by value, so that they stay in registers.
 template <class T>
 using pass_type =
