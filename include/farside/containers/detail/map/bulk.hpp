@@ -66,24 +66,25 @@ void find_many(const fast_handle& tables, const container_handle<Core>& state,
                        [&](std::size_t i, auto found) { results[i] = std::move(found.value); });
   }
   using T = typename Core::traits;
+  // Copies, which stay in registers: behind a load with an order what they refer to is loaded anew.
+  auto* const to = results.data();
+  auto* const facts = &tables[0];
   with_windows<false>(
-      m, keys.size(), with, [&](std::size_t i) -> const auto& { return keys[i]; },
-      [&](std::size_t i, const key_location& where, auto* seen) __attribute__((always_inline)) {
-        std::optional<typename Core::V>& to = results[i];
-        if (table* t = fast_table<T>(tables, where); t != nullptr && reaches_directly<Core>(*t)) {
-          direct_access<T, true> in(*t);
-          const found_value<T> found = find_in<if_blocked::give_up, T>(in, where, keys[i]);
-          if (found.what == result::done) [[likely]] {
-            // Not as a whole: compilers put an optional together in memory, and a CPU waits for it.
-            if (found.value)
-              to.emplace(*found.value);
-            else
-              to.reset();
-            return;
-          }
-        }
-        to = m.template find<if_blocked::wait>(keys[i], with, seen).value;
-      });
+      m, keys.size(), with, [keys](std::size_t i) -> const auto& { return keys[i]; },
+      [&m, keys, to, facts, with](std::size_t i, const key_location& where, auto* seen)
+          __attribute__((always_inline)) {
+            if (table* t = fast_table<T>(facts[where.member]);
+                t != nullptr && reaches_directly<Core>(*t)) [[likely]] {
+              direct_access<T, true> in(*t);
+              const found_value<T> found = find_in<if_blocked::give_up, T>(in, where, keys[i]);
+              if (found.what == result::done) [[likely]] {
+                // Not as a whole: compilers put an optional together in memory, and a CPU waits.
+                found.value ? void(to[i].emplace(*found.value)) : to[i].reset();
+                return;
+              }
+            }
+            to[i] = m.template find<if_blocked::wait>(keys[i], with, seen).value;
+          });
 }
 
 /// Claims the home buckets of up to 64 new keys together. `left`: those whose home was not empty,

@@ -48,7 +48,7 @@ struct member_facts {
   word until = 0;  ///< how many it will have taken then
   word told = 0;   ///< of how many it has told
 
-  word taken() const { return until - left; }
+  word taken() const { return until - load_relaxed(left); }
   void tell_again_at(word later) {
     left = later - taken();
     until = later;

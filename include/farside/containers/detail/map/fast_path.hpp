@@ -41,15 +41,14 @@ template <class Core, class Op, class Update>
   return m.template update<if_blocked::wait, Update>(key, by, with);
 }
 
-/// The table of a key, if the fast path may be taken, else null.
+/// The table of a member, if the fast path may be taken, else null.
 template <class T>
-FARSIDE_HOT inline table* fast_table(const fast_handle& tables, const key_location& where) {
+FARSIDE_HOT inline table* fast_table(const member_facts& of) {
   if constexpr (!has_fast_path || !T::in_place) return nullptr;
   // Relaxed: what is read of the table goes through this pointer, which orders it on every CPU, and
   // other threads of this rank have published it by a release.
-  return tables[where.member].fast.load(std::memory_order_relaxed);
+  return of.fast.load(std::memory_order_relaxed);
 }
-
 template <class Core>
 FARSIDE_HOT inline bool reaches_directly(const table& t) {
   return always_coherent<transport> || (Core::may_be_coherent && t.direct != nullptr);
@@ -76,7 +75,7 @@ FARSIDE_HOT inline std::optional<typename T::mapped_type> find(const fast_handle
                                                                const key_location& where,
                                                                const typename T::key_type& key,
                                                                concurrency with) {
-  if (table* t = fast_table<T>(tables, where); t != nullptr) [[likely]] {
+  if (table* t = fast_table<T>(tables[where.member]); t != nullptr) [[likely]] {
     if (reaches_directly<Core>(*t)) {
       direct_access<T, true> in(*t);
       found_value<T> found = find_in<if_blocked::give_up, T>(in, where, key);
@@ -97,13 +96,13 @@ FARSIDE_HOT inline std::optional<typename T::mapped_type> find(const fast_handle
 /// One attempt at a change. Not done: nothing has changed.
 template <class Core, class Update, class T = typename Core::traits>
 FARSIDE_HOT inline outcome_of<T> try_update(const fast_handle& tables, Core* m,
-                                                               const key_location& where,
-                                                               const typename T::key_type& key,
-                                                               const Update& by, concurrency with) {
+                                            const key_location& where,
+                                            const typename T::key_type& key, const Update& by,
+                                            concurrency with) {
   constexpr auto give_up = if_blocked::give_up;
   outcome_of<T> done{result::blocked};
   if constexpr (Core::may_be_coherent) {
-    if (table* t = fast_table<T>(tables, where); t != nullptr && reaches_directly<Core>(*t))
+    if (table* t = fast_table<T>(tables[where.member]); t != nullptr && reaches_directly<Core>(*t))
         [[likely]] {
       new_bucket<T> made;
       if (is_alone(*t, with)) {
@@ -123,10 +122,9 @@ FARSIDE_HOT inline outcome_of<T> try_update(const fast_handle& tables, Core* m,
 /// A change: what is sent to owners for it is `op`, and what it does to the value is `by`.
 template <class Core, class Op, class Update, class T = typename Core::traits>
 FARSIDE_HOT inline outcome_of<T> update(const fast_handle& tables,
-                                                           const container_handle<Core>& state,
-                                                           Op& op, const key_location& where,
-                                                           const typename T::key_type& key,
-                                                           const Update& by, concurrency with) {
+                                        const container_handle<Core>& state, Op& op,
+                                        const key_location& where, const typename T::key_type& key,
+                                        const Update& by, concurrency with) {
   auto done = try_update(tables, state.unchecked(), where, key, by, with);
   if (done.what == result::done) [[likely]]
     return done;

@@ -186,7 +186,8 @@ class map_core : public shared_state {
     if (done.count == counted::at_home || done.count == counted::displaced) {
       word& left = tables.facts(member).left;
       add(left, ~word{0});
-      if (done.count == counted::displaced && static_cast<std::int64_t>(left) <= 0) [[unlikely]]
+      if (done.count == counted::displaced && static_cast<std::int64_t>(load_relaxed(left)) <= 0)
+          [[unlikely]]
         count_displaced(member, t);
     } else if (done.count != counted::nothing) {
       const word one = done.count == counted::erased ? 1 : ~word{0};
@@ -200,13 +201,13 @@ class map_core : public shared_state {
   [[gnu::noinline]] void count_displaced(rank_t member, table& t) {
     constexpr word largest_batch = 256;
     member_facts& mine = tables.facts(member);
-    const word fresh = mine.taken() - mine.told;
+    const word fresh = mine.taken() - load_relaxed(mine.told);
     const word batch = std::clamp<word>(t.capacity / (32 * members.size()), 1, largest_batch);
-    if (fresh >= batch) mine.told += fresh;
+    if (fresh >= batch) add(mine.told, fresh);
     if (c.threads == thread_level::single) mine.tell_again_at(mine.told + batch);
     if (fresh < batch) return;
     const word used = fetch_add(t.field(header::at_used), fresh) + fresh;
-    if (word dead = std::exchange(pending_[member].dead, 0); dead != 0)
+    if (word dead = atomic(pending_[member].dead).exchange(0); dead != 0)
       fetch_add(t.field(header::at_dead), dead);
     if (used * 10 > t.capacity * 7)
       grow_early(*this, member, t, used, pending_[member].no_room_until);

@@ -9,9 +9,9 @@
 // forgeries.
 #pragma once
 
-#include <farside/core/detail/type_words.hpp>
 #include <farside/core/detail/checked_file.hpp>
 #include <farside/core/detail/draft.hpp>
+#include <farside/core/detail/type_words.hpp>
 #include <farside/core/hash.hpp>
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 
 #include <farside/base/mixing.hpp>
 #include <farside/containers/detail/map/bucket.hpp>
-#include <farside/containers/probing.hpp>
 #include <farside/containers/detail/map/storage.hpp>
+#include <farside/containers/probing.hpp>
 
 #include <type_traits>
 

@@ -74,8 +74,7 @@ FARSIDE_HOT inline bool create(Access& in, word index, head seen, bool unseen,
 /// What an addition to a cell, which was `old`, has done. One to a cell that moves, or was erased, is
 /// made but does not count: `again`.
 template <class T, class Access>
-FARSIDE_HOT inline outcome_of<T> what_adding_did(Access& in, word index,
-                                                                    word old, word amount) {
+FARSIDE_HOT inline outcome_of<T> what_adding_did(Access& in, word index, word old, word amount) {
   if (old & (cell::frozen | cell::absent) && !FARSIDE_MUTANT(map_frozen_cell_counts)) [[unlikely]]
     return {result::again};
   outcome_of<T> done;
@@ -89,8 +88,7 @@ FARSIDE_HOT inline outcome_of<T> what_adding_did(Access& in, word index,
 }
 /// One atomic.
 template <class T, class Access>
-FARSIDE_HOT inline outcome_of<T> add_to_cell(Access& in, word index,
-                                                                typename T::mapped_type step) {
+FARSIDE_HOT inline outcome_of<T> add_to_cell(Access& in, word index, typename T::mapped_type step) {
   const auto amount = static_cast<word>(static_cast<std::int64_t>(step));
   const word old = in.add_to_cell(index, amount);
   in.settle();
@@ -99,9 +97,8 @@ FARSIDE_HOT inline outcome_of<T> add_to_cell(Access& in, word index,
 
 /// Of a cell that is there: `e` is a copy of its bucket.
 template <if_blocked B, class T, class Access, class Update>
-FARSIDE_HOT inline outcome_of<T> update_cell(Access& in, word index,
-                                                                const typename T::entry& e,
-                                                                const Update& by, bool no_room) {
+FARSIDE_HOT inline outcome_of<T> update_cell(Access& in, word index, const typename T::entry& e,
+                                             const Update& by, bool no_room) {
   using V = typename T::mapped_type;
   constexpr bool waits = B == if_blocked::wait;
   word seen = e.value()[0];
@@ -143,10 +140,8 @@ FARSIDE_HOT inline outcome_of<T> update_cell(Access& in, word index,
 
 /// Of a plain bucket, or of one that was erased: `e` is a copy of it.
 template <if_blocked B, class T, class Access, class Update>
-FARSIDE_HOT inline outcome_of<T> update_plain(Access& in, word index,
-                                                                 typename T::entry& e,
-                                                                 const Update& by,
-                                                                 new_bucket<T>& made) {
+FARSIDE_HOT inline outcome_of<T> update_plain(Access& in, word index, typename T::entry& e,
+                                              const Update& by, new_bucket<T>& made) {
   using V = typename T::mapped_type;
   head h = e.top();
   if (h.frozen()) return {result::frozen};
@@ -191,10 +186,9 @@ FARSIDE_HOT inline outcome_of<T> update_plain(Access& in, word index,
 /// waits has seen to it that `t` is settled: all of the table before it has moved into it. One that
 /// gives up does so where `t` is not, instead of creating an entry.
 template <if_blocked B, class T, bucket_access<T> Access, class Update>
-FARSIDE_HOT inline outcome_of<T> update(Access& in, const table& t,
-                                                           const key_location& where,
-                                                           const typename T::key_type& key,
-                                                           const Update& by, new_bucket<T>& made) {
+FARSIDE_HOT inline outcome_of<T> update(Access& in, const table& t, const key_location& where,
+                                        const typename T::key_type& key, const Update& by,
+                                        new_bucket<T>& made) {
   if constexpr (!Update::changes && T::in_place) {
     // Most inserts find their home empty: they take it without a look, or after one at its head.
     const word home = where.home(t.capacity);
