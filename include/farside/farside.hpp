@@ -2,6 +2,11 @@
 // on its own, too, which compiles faster.
 #pragma once
 
+#if __cplusplus < 202002L
+#error \
+    "farside: this compiler is not asked for C++20, which Farside needs: add -std=c++20 to its command line."
+#endif
+
 #include <farside/algorithms/exchange.hpp>
 #include <farside/algorithms/hash_map_buffer.hpp>
 #include <farside/algorithms/visit.hpp>

@@ -13,6 +13,7 @@ namespace engines_tests {
 namespace {
 
 using far::concurrency;
+using far::container_operation;
 using far::engine;
 
 constexpr auto sent = [] {
@@ -86,8 +87,8 @@ FAR_TEST(automatic_follows_the_model) {
     CHECK(map.engine_of(container_operation::erase) == expected({.gets = 1, .atomics = 1}));
     CHECK(queue.engine_of(container_operation::push) == expected({.puts = 1, .atomics = 1}));
   }
-  for (container_operation kind :
-       {concurrency::find, concurrency::insert, concurrency::modify, concurrency::erase}) {
+  for (container_operation kind : {container_operation::find, container_operation::insert,
+                                   container_operation::modify, container_operation::erase}) {
     int chosen = static_cast<int>(map.engine_of(kind));
     CHECK_EQ(far::all_reduce(chosen, far::minimum()), far::all_reduce(chosen, far::maximum()));
   }
@@ -121,7 +122,7 @@ FAR_TEST(who_polls_its_own_part_serves) {
 FAR_TEST(map_operations_are_one_message_each) {
   far::hash_map<int, map_types::triple> map(4000, sent());
   far::hash_map<int, int> counts(4000, sent());
-  if (far::nprocs() == 1 || !by_rpc(map, concurrency::find)) SKIP("nothing is sent");
+  if (far::nprocs() == 1 || !by_rpc(map, container_operation::find)) SKIP("nothing is sent");
   using map_types::triple;
   triple t{1, 2, 3};
   auto one = traffic{1, 1, 0};
@@ -153,7 +154,7 @@ FAR_TEST(map_operations_are_one_message_each) {
 
 FAR_TEST(many_map_operations_are_a_message_for_each_owner) {
   far::hash_map<int, int> map(4000, sent());
-  if (far::nprocs() == 1 || !by_rpc(map, concurrency::find)) SKIP("nothing is sent");
+  if (far::nprocs() == 1 || !by_rpc(map, container_operation::find)) SKIP("nothing is sent");
   std::vector<std::pair<int, int>> entries;
   std::vector<int> keys;
   for (int i = 0; i < 200; ++i) entries.emplace_back(me() * 1000 + i, i), keys.push_back(i);
@@ -266,7 +267,7 @@ FAR_TEST(forgotten_futures) {
   for (int round = 0; round < 3; ++round) {
     far::hash_map<int, std::string> map(8, sent());
     far::circular_queue<std::string> queue(0, 100 * far::nprocs(), sent());
-    if (far::nprocs() == 1 || !by_rpc(map, concurrency::modify)) SKIP("nothing is sent");
+    if (far::nprocs() == 1 || !by_rpc(map, container_operation::modify)) SKIP("nothing is sent");
     for (int i = 0, key = 0; i < 60; ++i, ++key) {
       key = foreign_key(map, key % 50);
       static_cast<void>(map.async_insert_or_assign(key, std::to_string(i)));
@@ -282,7 +283,7 @@ FAR_TEST(forgotten_futures) {
 /// Operations that are not waited for travel together.
 FAR_TEST(async_operations_travel_together) {
   far::hash_map<int, int> map(4000, sent());
-  if (far::nprocs() == 1 || !by_rpc(map, concurrency::find)) SKIP("nothing is sent");
+  if (far::nprocs() == 1 || !by_rpc(map, container_operation::find)) SKIP("nothing is sent");
   if (far::detail::here().attends != far::attention::poll) SKIP("a thread sends them at any time");
   far::barrier();
   std::vector<int> keys;
@@ -305,7 +306,7 @@ FAR_TEST(queue_operations_are_one_message_each) {
   far::circular_queue<long> q(far::nprocs() - 1, 100, sent());
   far::checksum_queue<std::string> texts(0, 100, sent());
   far::circular_queue<int, far::queue_protocol::two_atomics> two(0, 100, sent());
-  if (far::nprocs() == 1 || !by_rpc(q, concurrency::push)) SKIP("nothing is sent");
+  if (far::nprocs() == 1 || !by_rpc(q, container_operation::push)) SKIP("nothing is sent");
   auto check = [&](auto& queue, auto value) {
     auto one = queue.host() == far::rank() ? traffic{0, 0, 0} : traffic{1, 1, 0};
     auto three = queue.host() == far::rank() ? traffic{0, 0, 0} : traffic{1, 3, 0};
@@ -328,7 +329,7 @@ FAR_TEST(queue_operations_are_one_message_each) {
 /// A host declines to wait: whoever does waits one-sided, and gets what it waits for.
 FAR_TEST(hosts_do_not_wait) {
   far::circular_queue<int> q(0, 2, sent());
-  if (far::nprocs() == 1 || !by_rpc(q, concurrency::push)) SKIP("nothing is sent");
+  if (far::nprocs() == 1 || !by_rpc(q, container_operation::push)) SKIP("nothing is sent");
   far::rank_t last = far::nprocs() - 1;
   if (far::rank() == last) {
     traffic made = traffic_of(q, [&] { CHECK_EQ(q.pop(), 7); });

@@ -103,7 +103,7 @@ FAR_TEST(files_know_types) {
   CHECK(same.find(9) == -9);
   far::barrier();
 
-  using far::detail::map::words_of;
+  using far::detail::words_of;
   enum class colour : std::uint8_t { red };
   CHECK_EQ(words_of<colour>(), std::string("uint8"));
   CHECK_EQ(words_of<date>(), std::string("array<int32, 3>"));

@@ -1,9 +1,10 @@
-// hash_map: the quick ways, and that they end where something stands against them. Keys are spread
+// hash_map: the fast path, and that it gives up where something stands against it. Keys are spread
 // so that many are away from their homes, tables grow, and values leave what cells hold.
 #include "harness.hpp"
 
 #include <farside/containers/hash_map.hpp>
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -44,7 +45,6 @@ void check_all(const map_type& map, word keys, bool there) {
   }
 }
 
-// Larger than detail::map::in_caches, where an insert looks at the home first.
 FAR_TEST(tables_beyond_caches) {
   const word n = far::nprocs(), each = 300, keys = each * n;
   map_type map(9000 * n);
@@ -203,53 +203,116 @@ FAR_TEST(what_was_told_is_found_while_tables_grow) {
   far::dealloc(told);
 }
 
-// The same in a table made by hand, as the moment is too short for the test above to meet it often.
+// Probes of tables made by hand, as the moments are too short for the test above to meet them often.
+namespace map = far::detail::map;
+using traits = map::map_traits<word, word, far::hash<word>, far::linear_probing>;
+
+struct made_by_hand {
+  static constexpr word capacity = 64, moved_empty = 8, key = 12345;
+
+  made_by_hand() : memory(capacity * traits::bucket_words) {
+    table.direct = memory.data();
+    table.capacity = capacity;
+    table.settled = true;
+  }
+  word* bucket(word after_home) {
+    return memory.data() + (where.home(capacity) + after_home) % capacity * traits::bucket_words;
+  }
+  /// A cell of the key whose word is `value`.
+  void fill(word after_home, word value) {
+    bucket(after_home)[0] = word{1} << 32 | where.wanted(map::state::cell);
+    bucket(after_home)[2] = value;
+    bucket(after_home)[3] = key;
+  }
+  auto find() {
+    map::direct_access<traits, true> in(table);
+    return map::find_in<map::if_blocked::give_up, traits>(in, where, key);
+  }
+  template <class Update>
+  auto update(const Update& by) {
+    map::direct_access<traits, true> in(table);
+    map::new_bucket<traits> made;
+    return map::update<map::if_blocked::give_up, traits>(in, table, where, key, by, made).what;
+  }
+
+  std::vector<word> memory;
+  map::table table;
+  map::key_location where{traits::hash_of(key), 1};
+};
+
 FAR_TEST(an_empty_home_says_nothing_once_its_table_moves) {
-  namespace map = far::detail::map;
-  using engine = map::engine<word, word, far::hash<word>, far::linear_probing>;
-  constexpr word capacity = 64, moved_empty = 8;
-  const word key = 12345;
-  std::vector<word> memory((capacity + 3) * engine::bucket_words);
-  auto tables = map::quick_tables::make(1);
-  tables->capacity = capacity;
-  (*tables)[0].buckets = memory.data();
-  word* home =
-      memory.data() + map::place(engine::hash_of(key), 1).home(capacity) * engine::bucket_words;
-  auto is_clear = [&] {
-    bool clear = false, together = true;
-    CHECK(!engine::find_quickly<false>(*tables, key, clear));
-    engine::sought where;
-    where.fetch(0, home);
-    where.wanted[0] = engine::spot::wanted_of(map::place(engine::hash_of(key), 1));
-    std::optional<word> found = 1;
-    engine::take_cells<false>(where, &key, 1, &found, [&](std::size_t) { together = false; });
-    CHECK_EQ(together, clear);
-    CHECK(!together || !found);
-    return clear;
-  };
-  CHECK(is_clear());
-  *home = moved_empty;
-  CHECK(!is_clear());
-  home[engine::bucket_words] = word{1} << 32 | 0xabcdef2;  // another key's
-  CHECK(!is_clear());
-  *home = 0;
-  CHECK(is_clear());
+  made_by_hand t;
+  CHECK(t.find().what == map::result::done);
+  *t.bucket(0) = made_by_hand::moved_empty;
+  CHECK(t.find().what != map::result::done);
+  *t.bucket(1) = word{1} << 32 | 0xabcdef2;  // another key's
+  CHECK(t.find().what != map::result::done);
+  *t.bucket(0) = 0;
+  CHECK(t.find().what == map::result::done);
 }
 
-// Finds of many keys look at the buckets after the home before they know how far the table goes.
-FAR_TEST(tables_end_as_far_on_as_finds_look) {
-  map_type map(100);
-  auto& engine = map.implementation();
-  constexpr std::size_t words = std::remove_reference_t<decltype(engine)>::bucket_words;
-  constexpr word moved_empty = 8;
-  for (far::rank_t m = 0; m < far::nprocs(); ++m) {
-    const auto& table = engine.tables.of(m);
-    std::vector<word> last(4 * words);  // and those after it
-    far::get(table.bucket_at(table.capacity - 1, words), last.data(), last.size());
-    CHECK_EQ(last[0], 0u);
-    for (std::size_t k = 1; k <= 3; ++k) CHECK_EQ(last[k * words], moved_empty);
+FAR_TEST(the_fast_path_gives_up_on_what_others_are_doing) {
+  const auto frozen = map::cell::frozen, absent = map::cell::absent;
+  std::plus<> plus;
+  const map::combine<word, std::plus<>> one_more{1, plus};
+  auto gives_up = [&](made_by_hand& t, bool on_find, bool on_update) {
+    const auto before = t.memory;
+    CHECK_EQ(t.find().what != map::result::done, on_find);
+    CHECK_EQ(t.update(map::keep<word>{1}) != map::result::done, on_update);
+    CHECK_EQ(t.update(map::replace<word>{~word{0}}) != map::result::done, true);  // fits no cell
+    if (!on_update) return;
+    CHECK(t.update(map::remove()) != map::result::done);
+    CHECK(before == t.memory);  // nothing has changed
+    const auto what = t.update(one_more);
+    CHECK(what != map::result::done);
+  };
+  {
+    made_by_hand t;
+    t.fill(0, map::cell::encode(word{7}));
+    CHECK(t.find().value == word{7});
+    gives_up(t, false, false);
+    CHECK(t.update(one_more) == map::result::done);
+    CHECK(t.find().value == word{8});
+    *t.bucket(0) |= 8;  // the bucket has moved
+    gives_up(t, true, true);
   }
-  far::barrier();
+  {
+    made_by_hand t;
+    t.fill(0, map::cell::encode(word{7}) | frozen);
+    gives_up(t, true, true);
+  }
+  {
+    made_by_hand t;  // the body has not come
+    t.fill(0, 0);
+    gives_up(t, true, true);
+  }
+  {
+    made_by_hand t;
+    t.fill(0, absent | map::cell::bias);
+    gives_up(t, true, true);
+  }
+  {
+    made_by_hand t;  // more is still moving into the table
+    t.table.settled = false;
+    const auto before = t.memory;
+    CHECK(t.update(map::keep<word>{1}) != map::result::done);
+    CHECK(before == t.memory);
+    t.table.settled = true;
+    CHECK(t.update(map::keep<word>{1}) == map::result::done);
+  }
+  {
+    made_by_hand t;  // all buckets are others'
+    for (word i = 0; i < made_by_hand::capacity; ++i) *t.bucket(i) = word{1} << 32 | 0xabcdef2;
+    gives_up(t, true, true);
+  }
+  {
+    made_by_hand t;  // the probe comes round from the last bucket to the first
+    const word to_end = made_by_hand::capacity - t.where.home(made_by_hand::capacity);
+    for (word i = 0; i < to_end; ++i) *t.bucket(i) = word{1} << 32 | 0xabcdef2;
+    t.fill(to_end, map::cell::encode(word{9}));
+    CHECK(t.bucket(to_end) == t.memory.data());
+    CHECK(t.find().value == word{9});
+  }
 }
 
 FAR_TEST(one_by_one_and_many_at_once_while_tables_grow) {

@@ -240,7 +240,7 @@ FAR_TEST(costs_of_room) {
       for (long i = 0; i < 100; ++i) q.push(i);
     });
     bool sent =
-        q.engine_of(container_operation::push) == far::engine::rpc && q.host() != far::rank();
+        q.engine_of(far::container_operation::push) == far::engine::rpc && q.host() != far::rank();
     if (!sent) {
       CHECK_EQ(filled.atomics, 100u);
       CHECK_EQ(filled.puts, 100u);

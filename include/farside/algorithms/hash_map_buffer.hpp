@@ -146,7 +146,7 @@ class hash_map_buffer {
 
   void send(waiting& slot) { send(slot.hash, slot.key, slot.value, slot.kind); }
   void send(std::uint64_t hash, const key_type& key, const mapped_type& value, what kind) {
-    rank_t to = detail::map::place(hash, map_->members().size()).member;
+    rank_t to = detail::map::key_location(hash, map_->members().size()).member;
     exchange_->send(to, item(key, value, kind), [this](auto items) { this->apply(items); });
   }
 
@@ -160,6 +160,7 @@ class hash_map_buffer {
   /// after one that found no room wait behind it, so that those of a key keep their order.
   template <class Items>
   void apply(Items items) {
+    namespace map = detail::map;
     engine& e = map_->implementation();
     auto keep = [&](std::size_t from) {
       no_room_.insert(no_room_.end(), items.begin() + static_cast<std::ptrdiff_t>(from),
@@ -169,22 +170,22 @@ class hash_map_buffer {
     bool alone = alongside_ == concurrency::owner_only || alongside_ == concurrency::nothing;
     concurrency with = alone ? concurrency::owner_only : concurrency::everything;
     std::span<const item> all(items.data(), items.size());
-    detail::map::with_windows<true>(
+    map::with_windows<true>(
         e, all.size(), concurrency::owner_only,
         [&](std::size_t i) -> const key_type& { return std::get<0>(all[i]); },
-        [&](std::size_t i, const auto& p, auto*) {
+        [&](std::size_t i, const auto& where, auto*) {
           if (!no_room_.empty()) return;
           const auto& [key, value, kind] = all[i];
           try {
             switch (kind) {
               case what::insert:
-                e.update(key, p, detail::map::keep<mapped_type>{value}, with);
+                map::update_here(e, where, key, map::keep<mapped_type>{value}, with);
                 break;
               case what::assign:
-                e.update(key, p, detail::map::replace<mapped_type>{value}, with);
+                map::update_here(e, where, key, map::replace<mapped_type>{value}, with);
                 break;
               case what::accumulate:
-                e.update(key, p, detail::map::combine<mapped_type, Op>{value, op_}, with);
+                map::update_here(e, where, key, map::combine<mapped_type, Op>{value, op_}, with);
                 break;
             }
           } catch (const allocation_error&) {

@@ -13,10 +13,7 @@
 // docs/costs.md; docs/protocols/hash_map.md says how it works and why it is right.
 #pragma once
 
-#include <farside/containers/detail/map/bulk.hpp>
-#include <farside/containers/detail/map/engine.hpp>
-#include <farside/containers/detail/map/iteration.hpp>
-#include <farside/containers/detail/map/snapshot_file.hpp>
+#include <farside/containers/detail/map/snapshot.hpp>
 #include <farside/core/concurrency.hpp>
 #include <farside/core/future.hpp>
 #include <farside/core/hash.hpp>
@@ -56,15 +53,15 @@ struct hash_map_statistics {
 
 template <class K, class V, class Hash = hash<K>, class Probing = linear_probing>
 class hash_map {
-  using engine = detail::map::engine<K, V, Hash, Probing>;
+  using core = detail::map::map_core<detail::map::map_traits<K, V, Hash, Probing>>;
 
  public:
   using key_type = K;
   using mapped_type = V;
   using value_type = std::pair<K, V>;
-  using iterator = detail::map::iterator<engine, K, V>;
+  using iterator = detail::map::iterator<core>;
 
-  /// Of nothing; only assignment makes sense.
+  /// An empty handle. Assign a map to it before use.
   hash_map() = default;
 
   /// Collective. Has room for `expected` entries before it grows for the first time.
@@ -72,11 +69,11 @@ class hash_map {
     detail::require_serializable<K>();
     detail::require_serializable<V>();
     team over = with.over ? with.over : world();
-    require_buckets(with.name.empty() ? "hash_map" : "hash_map '" + with.name + "'", expected,
-                    over.size());
-    state_ = detail::container_handle<engine>(
-        new engine(with, engine::capacity_for(expected, over.size())));
-    quick_ = detail::map::quick_handle(state_->tables.quick());
+    detail::map::require_buckets<typename core::traits>(
+        with.name.empty() ? "hash_map" : "hash_map '" + with.name + "'", expected, over.size());
+    state_ =
+        detail::container_handle<core>(new core(with, core::capacity_for(expected, over.size())));
+    tables_ = state_->tables.fast();
   }
 
   // --- one key -----------------------------------------------------------------------------------
@@ -86,15 +83,16 @@ class hash_map {
   /// complete on return, here and there.
   FARSIDE_HOT bool insert(const K& key, const V& value,
                           concurrency with = concurrency::everything) {
-    check(container_operation::insert, "insert", key, with);
-    return update(key, detail::map::keep<V>{value}, with).created;
+    return change("insert", detail::map::insert_there(), key, detail::map::keep<V>{value}, with)
+        .created;
   }
 
   /// Adds an entry, or replaces its value. Returns whether it was added. R + A + W, 3 waits; R + A
   /// and 2 waits if V is an integer and the key is there.
   bool insert_or_assign(const K& key, const V& value, concurrency with = concurrency::everything) {
-    check(container_operation::modify, "insert_or_assign", key, with);
-    return update(key, detail::map::replace<V>{value}, with).created;
+    return change("insert_or_assign", detail::map::assign_there(), key,
+                  detail::map::replace<V>{value}, with)
+        .created;
   }
 
   /// The value of a key, if it has one. R, 1 wait, whatever runs at the same time; one R more for
@@ -102,22 +100,7 @@ class hash_map {
   FARSIDE_HOT std::optional<V> find(const K& key,
                                     concurrency with = concurrency::everything) const {
     check(container_operation::find, "find", key, with);
-    if constexpr (engine::has_quick_ways) {
-      if (const auto& tables = *quick_; tables.capacity != 0) [[likely]] {
-        bool clear;
-        auto found = includes(concurrency::find | concurrency::owner_only, with)
-                         ? engine::template find_quickly<true>(tables, key, clear)
-                         : engine::template find_quickly<false>(tables, key, clear);
-        if (clear) [[likely]]
-          return found;
-      }
-    }
-    if constexpr (engine::has_quick_gets) {
-      if (const auto& tables = *quick_;
-          tables.by_gets != 0 && !includes(with, concurrency::owner_only))
-        return state_.unchecked()->find_by_one_get(tables, key, with);
-    }
-    return find_otherwise(key, with);
+    return detail::map::find(tables_, state_, located(key), key, with);
   }
   FARSIDE_HOT bool contains(const K& key, concurrency with = concurrency::everything) const {
     return find(key, with).has_value();
@@ -125,8 +108,7 @@ class hash_map {
 
   /// Removes a key. Returns whether it was there. R + A, 2 waits.
   bool erase(const K& key, concurrency with = concurrency::everything) {
-    engine& e = enter(container_operation::erase, "erase", key, with);
-    return e.erase(key, e.place_of(key), with);
+    return change("erase", detail::map::erase_there(), key, detail::map::remove(), with).created;
   }
 
   /// Replaces the value v of a key by op(v, value), or adds the entry if there is none, as one
@@ -137,8 +119,9 @@ class hash_map {
   FARSIDE_HOT std::optional<V> accumulate(const K& key, const V& value, Op op = {},
                                           concurrency with = concurrency::everything) {
     detail::require_combines<Op, V>();
-    check(container_operation::modify, "accumulate", key, with);
-    return update(key, detail::map::combine<V, Op>{value, op}, with).old;
+    detail::map::accumulate_there<Op> there{std::move(op)};
+    return change("accumulate", there, key, detail::map::combine<V, Op>{value, there.op}, with)
+        .value;
   }
   /// The same by +, with a promise.
   FARSIDE_HOT std::optional<V> accumulate(const K& key, const V& value, concurrency with) {
@@ -151,20 +134,9 @@ class hash_map {
   /// names outside of itself is the owner's.
   template <class F>
     requires std::invocable<F&, V&>
-  V modify(const K& key, F change, concurrency with = concurrency::everything) {
-    engine& e = enter(container_operation::modify, "modify", key, with);
-    if constexpr (detail::travels<F>)
-      if (detail::map::place p = e.place_of(key);
-          e.asks(container_operation::modify, p.member, with))
-        if (auto done = e.ask(p.member, detail::map::modify_there<F>{change}, key, with))
-          return *std::move(done->value);
-    std::optional<V> made;
-    auto remember = [&](V& value) {
-      change(value);
-      made = value;
-    };
-    update(key, detail::map::transform<V, decltype(remember)>{remember}, with);
-    return *std::move(made);
+  V modify(const K& key, F change_value, concurrency with = concurrency::everything) {
+    detail::map::modify_there<V, F> there{std::move(change_value)};
+    return *change("modify", there, key, there.update(key), with).value;
   }
 
   /// What operator[] gives: reads by find, writes by insert_or_assign, adds by accumulate.
@@ -189,58 +161,92 @@ class hash_map {
   };
   reference operator[](const K& key) { return reference(*this, key); }
 
-  // --- one key, not waited for
-  // ---------------------------------------------------------------------
+  // --- one key, not waited for -----------------------------------------------------------------
 
   /// Like the operations above; the first round trip is in flight on return, and the operation is
   /// complete when its future is ready. The map must live until then. By engine::rpc they are sent
   /// with others to the same rank, at the latest when this one next waits or makes progress.
   future<std::optional<V>> async_find(const K& key,
-                                      concurrency with = concurrency::everything) const;
+                                      concurrency with = concurrency::everything) const {
+    return begin("find", detail::map::find_there(), key, key, with, value_of);
+  }
   future<bool> async_insert(const K& key, const V& value,
-                            concurrency with = concurrency::everything);
+                            concurrency with = concurrency::everything) {
+    return begin("insert", detail::map::insert_there(), key, value_type(key, value), with,
+                 was_created);
+  }
   future<bool> async_insert_or_assign(const K& key, const V& value,
-                                      concurrency with = concurrency::everything);
-  future<bool> async_erase(const K& key, concurrency with = concurrency::everything);
+                                      concurrency with = concurrency::everything) {
+    return begin("insert_or_assign", detail::map::assign_there(), key, value_type(key, value), with,
+                 was_created);
+  }
+  future<bool> async_erase(const K& key, concurrency with = concurrency::everything) {
+    return begin("erase", detail::map::erase_there(), key, key, with, was_created);
+  }
   template <class Op = std::plus<>>
   future<std::optional<V>> async_accumulate(const K& key, const V& value, Op op = {},
-                                            concurrency with = concurrency::everything);
+                                            concurrency with = concurrency::everything) {
+    detail::require_combines<Op, V>();
+    return begin("accumulate", detail::map::accumulate_there<Op>{std::move(op)}, key,
+                 value_type(key, value), with, value_of);
+  }
   future<std::optional<V>> async_accumulate(const K& key, const V& value, concurrency with) {
     return async_accumulate(key, value, std::plus<>(), with);
   }
   template <class F>
     requires std::invocable<F&, V&>
-  future<V> async_modify(const K& key, F change, concurrency with = concurrency::everything);
+  future<V> async_modify(const K& key, F change_value, concurrency with = concurrency::everything) {
+    return begin("modify", detail::map::modify_there<V, F>{std::move(change_value)}, key, key, with,
+                 [](auto done) { return *std::move(done.value); });
+  }
 
-  // --- many keys
-  // -----------------------------------------------------------------------------------
+  // --- many keys -------------------------------------------------------------------------------
 
   /// The same for many keys, with many of them in flight together; results are in the order of the
   /// keys. Each takes effect at a moment of its own; changes of one key in the order in which they
   /// are given, finds in any.
   std::vector<std::optional<V>> find(std::span<const K> keys,
-                                     concurrency with = concurrency::everything) const;
+                                     concurrency with = concurrency::everything) const {
+    std::vector<std::optional<V>> results;
+    find(keys, results, with);
+    return results;
+  }
   /// The same into `results`, which become as many as the keys: a loop needs one vector.
   void find(std::span<const K> keys, std::vector<std::optional<V>>& results,
-            concurrency with = concurrency::everything) const;
+            concurrency with = concurrency::everything) const {
+    check_all(container_operation::find, "find", keys, with);
+    detail::map::find_many(tables_, state_, keys, results, with);
+  }
   std::vector<bool> contains(std::span<const K> keys,
-                             concurrency with = concurrency::everything) const;
+                             concurrency with = concurrency::everything) const {
+    std::vector<bool> results;
+    for (const auto& value : find(keys, with)) results.push_back(value.has_value());
+    return results;
+  }
   /// Returns how many were new.
   std::size_t insert(std::span<const value_type> entries,
-                     concurrency with = concurrency::everything);
+                     concurrency with = concurrency::everything) {
+    return change_many("insert", detail::map::insert_there(), entries, with);
+  }
   std::size_t insert_or_assign(std::span<const value_type> entries,
-                               concurrency with = concurrency::everything);
+                               concurrency with = concurrency::everything) {
+    return change_many("insert_or_assign", detail::map::assign_there(), entries, with);
+  }
   /// Returns how many were there.
-  std::size_t erase(std::span<const K> keys, concurrency with = concurrency::everything);
+  std::size_t erase(std::span<const K> keys, concurrency with = concurrency::everything) {
+    return change_many("erase", detail::map::erase_there(), keys, with);
+  }
   template <class Op = std::plus<>>
   void accumulate(std::span<const value_type> entries, Op op = {},
-                  concurrency with = concurrency::everything);
+                  concurrency with = concurrency::everything) {
+    detail::require_combines<Op, V>();
+    change_many("accumulate", detail::map::accumulate_there<Op>{std::move(op)}, entries, with);
+  }
   void accumulate(std::span<const value_type> entries, concurrency with) {
     accumulate(entries, std::plus<>(), with);
   }
 
-  // --- the whole
-  // -----------------------------------------------------------------------------------
+  // --- the whole -------------------------------------------------------------------------------
 
   /// How many entries there are: what each rank had added and not erased when it last came to a
   /// barrier, and what this rank has by now. Exact after a barrier. One R for each member, 1 wait.
@@ -248,10 +254,10 @@ class hash_map {
   bool empty() const { return size() == 0; }
 
   /// Collective: removes all entries. Tables keep their sizes.
-  void clear();
+  void clear() { detail::map::clear(*state_); }
 
   /// Collective: makes room for `entries` altogether, so that the map does not grow before.
-  void reserve(std::size_t entries);
+  void reserve(std::size_t entries) { detail::map::reserve(*state_, entries); }
 
   /// The entries whose keys this rank holds. Not collective.
   iterator begin() const { return iterator(*state_, state_->members.rank(), 1); }
@@ -264,23 +270,25 @@ class hash_map {
   /// Collective: writes all entries to a file, or throws on all ranks and leaves a file of that
   /// name as it was. The file gets its name when all of it is on the disk, so that it is whole
   /// also if two jobs save to one name, or if this one is killed.
-  void save(const std::string& path) const;
+  void save(const std::string& path) const { detail::map::save(*state_, path); }
   /// Collective: adds the entries of a file that a map of the same types has saved, on any number
   /// of ranks; values that are there already are replaced. A file that is damaged, cut off or of
   /// other types throws on all ranks and leaves the map as it was; classes are told apart by their
   /// sizes alone. Takes memory for the entries twice while it runs. If the segments have no room
   /// for them it throws on all ranks, too, and the map may have some.
-  void load(const std::string& path);
+  void load(const std::string& path) { detail::map::load(tables_, state_, path); }
 
   /// Collective.
-  hash_map_statistics statistics() const;
+  hash_map_statistics statistics() const {
+    return detail::map::statistics<hash_map_statistics>(*state_);
+  }
 
   /// The rank that holds a key.
   rank_t owner(const K& key) const {
     return state_->members.world_rank(state_->place_of(key).member);
   }
-  /// How operations of a kind (concurrency::find, insert, modify or erase) reach the owners of
-  /// keys. Local.
+  /// How operations of a kind (concurrency::find, insert, modify or erase) reach the owners of keys.
+  /// Local.
   far::engine engine_of(container_operation kind) const { return state_->choice.of(kind); }
   /// What this rank has sent to owners. Local.
   far::engine_use engine_use() const { return state_->choice.use(); }
@@ -288,110 +296,65 @@ class hash_map {
   const team& members() const { return state_->members; }
 
   /// For what is built on it in this library.
-  engine& implementation() const { return *state_; }
+  core& implementation() const { return *state_; }
 
  private:
   friend detail::handle_access;
-  explicit hash_map(detail::container_handle<engine> of)
-      : state_(std::move(of)), quick_(state_->tables.quick()) {}
+  explicit hash_map(detail::container_handle<core> of)
+      : state_(std::move(of)), tables_(state_->tables.fast()) {}
 
-  /// A member has 1.5 buckets for each entry and some more: more than 2 of them no table has.
-  static void require_buckets(const std::string& what, std::size_t entries, rank_t members) {
-    detail::require_possible(what, entries, 2 * sizeof(typename engine::entry), members);
+  static constexpr auto was_created = [](auto done) { return done.created; };
+  static constexpr auto value_of = [](auto done) { return std::move(done.value); };
+
+  FARSIDE_HOT detail::map::key_location located(const K& key) const {
+    return {core::hash_of(key), tables_.members()};
   }
 
-  FARSIDE_HOT engine& enter(container_operation kind, const char* name, const K& key,
-                            concurrency with) const {
-    engine& e = *state_;
+  /// Checked builds validate the call.
+  FARSIDE_HOT void check([[maybe_unused]] container_operation kind,
+                         [[maybe_unused]] const char* name, [[maybe_unused]] const K& key,
+                         [[maybe_unused]] concurrency with) const {
     if constexpr (FARSIDE_CHECKED) {
+      core& m = *state_;
       detail::no_communication::check();
-      // Whatever else is promised with it, `local` says that nobody else is there.
-      e.overlaps.check(kind, name,
-                       includes(with, concurrency::owner_only) ? concurrency::owner_only : with,
+      // Whatever else is promised with it, `owner_only` says that nobody else is there.
+      const bool alone = includes(with, concurrency::owner_only);
+      m.overlaps.check(kind, name, alone ? concurrency::owner_only : with,
                        [&] { return detail::describe(key); });
-      if (includes(with, concurrency::owner_only) && e.place_of(key).member != e.members.rank())
+      if (alone && m.place_of(key).member != m.members.rank())
         detail::raise(
-            e.kind_name, " '", e.label, "': ", name, "(", detail::describe(key),
+            m.kind_name, " '", m.label, "': ", name, "(", detail::describe(key),
             ") was promised to be local, but rank ", owner(key),
             " holds that key. Leave concurrency::owner_only out, or ask owner(key) first.");
     }
-    return e;
   }
-  engine& enter_many(container_operation kind, const char* name, std::span<const K> keys,
-                     concurrency with) const {
-    for (std::size_t i = 0; FARSIDE_CHECKED && i < keys.size(); ++i)
-      enter(kind, name, keys[i], with);
-    return *state_;
-  }
-  engine& enter_many(container_operation kind, const char* name,
-                     std::span<const value_type> entries, concurrency with) const {
-    for (std::size_t i = 0; FARSIDE_CHECKED && i < entries.size(); ++i)
-      enter(kind, name, entries[i].first, with);
-    return *state_;
+  template <class Item>
+  void check_all(container_operation kind, const char* name, std::span<const Item> items,
+                 concurrency with) const {
+    for (std::size_t i = 0; FARSIDE_CHECKED && i < items.size(); ++i)
+      check(kind, name, detail::map::key_of<K>(items[i]), with);
   }
 
-  /// What enter() does in checked builds, before a quick way.
-  FARSIDE_HOT void check(container_operation kind, const char* name, const K& key,
-                         concurrency with) const {
-    if constexpr (FARSIDE_CHECKED) enter(kind, name, key, with);
+  template <class Op, class Update>
+  FARSIDE_HOT auto change(const char* name, Op&& op, const K& key, const Update& by,
+                          concurrency with) {
+    check(std::remove_cvref_t<Op>::kind, name, key, with);
+    return detail::map::update(tables_, state_, op, located(key), key, by, with);
+  }
+  template <class Op, class Item>
+  std::size_t change_many(const char* name, Op op, std::span<const Item> items, concurrency with) {
+    check_all(Op::kind, name, items, with);
+    return detail::map::update_many(tables_, state_, std::move(op), items, with);
+  }
+  template <class Op, class Item, class Finish>
+  auto begin(const char* name, Op op, const K& key, const Item& item, concurrency with,
+             Finish finish) const {
+    check(Op::kind, name, key, with);
+    return detail::map::begin(*state_, std::move(op), item, with, finish);
   }
 
-  template <class Update>
-  FARSIDE_HOT auto update(const K& key, const Update& by, concurrency with) {
-    if constexpr (engine::has_quick_ways) {
-      typename engine::outcome done;
-      const auto& tables = *quick_;
-      auto quickly = [&]<bool Owned>() __attribute__((always_inline)) {
-        return engine::template update_quickly<Owned>(
-            tables, {tables, tables.changeable, key}, key, by, done,
-            [this](rank_t of) { state_.unchecked()->count_away(of); });
-      };
-      // One of the two ways: a promise that only a running program knows is not worth both, nor one
-      // that is behind a call. (Not const: a compiler would see to it too early, and know nothing.)
-      bool owned = __builtin_constant_p(with) && includes(with, concurrency::owner_only);
-      if (tables.changeable != 0) [[likely]]
-        if (owned ? quickly.template operator()<true>() : quickly.template operator()<false>())
-            [[likely]]
-          return done;
-    }
-    if constexpr (engine::has_quick_gets) {
-      if (const auto& tables = *quick_;
-          tables.by_gets != 0 && !includes(with, concurrency::owner_only)) {
-        engine& e = *state_.unchecked();
-        if constexpr (engine::template changes_by_one_get<Update>)
-          return e.template update_by_one_get<Update>(tables, key, by, with);
-        else if constexpr (engine::template adds_by_one_atomic<Update>)
-          return engine::outcome::of_old(e.template add_by_one_atomic<Update>(key, by, with));
-        else if constexpr (engine::template creates_by_one_swap<Update>)
-          return e.template create_by_one_swap<Update>(tables, key, by, with);
-      }
-    }
-    return update_otherwise<Update>(key, by, with);
-  }
-  /// All that quick ways are not for. Apart from them, so that nothing has to be kept for it.
-  [[gnu::noinline]] std::optional<V> find_otherwise(detail::map::handed<K> key,
-                                                    concurrency with) const {
-    engine& e = *state_;
-    return e.find(key, e.place_of(key), with);
-  }
-  template <class Update>
-  [[gnu::noinline]] auto update_otherwise(detail::map::handed<K> key,
-                                          detail::map::handed<Update> by, concurrency with) {
-    engine& e = *state_;
-    return e.update(key, e.place_of(key), by, with);
-  }
-
-  template <class What, class Item, class Result, class Finish>
-  auto begin(container_operation kind, const What& what, const Item& item, concurrency with,
-             Result result, Finish finish) const;
-  template <class Finish>
-  auto with_window_in_flight(const K& key, concurrency with, Finish finish) const;
-
-  detail::container_handle<engine> state_;
-  detail::map::quick_handle quick_;
+  detail::container_handle<core> state_;
+  detail::map::fast_handle tables_;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND
-
-#include <farside/containers/detail/map/hash_map_impl.hpp>
-#include <farside/containers/detail/map/snapshot.hpp>

@@ -16,7 +16,7 @@
 #include <farside/containers/csr_view.hpp>
 #include <farside/containers/matrix_part.hpp>
 #include <farside/core/hash.hpp>
-#include <farside/core/detail/shared_file.hpp>
+#include <farside/core/detail/checked_file.hpp>
 
 #include <sys/mman.h>
 

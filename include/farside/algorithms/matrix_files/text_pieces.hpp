@@ -10,7 +10,7 @@
 #pragma once
 
 #include <farside/algorithms/matrix_files/market.hpp>
-#include <farside/core/detail/shared_file.hpp>
+#include <farside/core/detail/checked_file.hpp>
 
 #include <algorithm>
 #include <cstddef>

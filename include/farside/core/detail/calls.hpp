@@ -38,6 +38,9 @@ inline constexpr const call_name& named = Name;
 class calls {
  public:
   calls(context& c, const team_members& t, const call_name& name, std::source_location at) : c_(c) {
+    // A handler may not wait: what it calls is refused (check_may_wait), and must not count here, as
+    // others call nothing.
+    if (is_in_handler(c)) return;
     std::atomic<bool>& inside = c.inside_call();
     if (inside.load(std::memory_order_relaxed)) return;
     outermost_ = true;

@@ -29,7 +29,7 @@ namespace far::inline FARSIDE_BACKEND::detail {
 /// Whether a function of an operation may run at the owner instead of the caller: it has nothing in
 /// it, so that it is the same everywhere.
 template <class F>
-inline constexpr bool travels =
+inline constexpr bool is_stateless =
     std::is_class_v<F> && std::is_empty_v<F> && std::is_trivially_copyable_v<F>;
 
 /// What the program wants, unless the environment says otherwise.

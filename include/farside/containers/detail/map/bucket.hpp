@@ -15,8 +15,7 @@
 //   cell            the value is one word, changed by atomics after it has come; the seal is over
 //                   place and key, and the key is there for good
 //
-// Where memory is coherent the seal is the version, stored last (release), which is as good. Its
-// upper half is then always zero, which spot::fetch_to_change() makes use of.
+// Where memory is coherent the seal is the version, stored last (release), which is as good.
 //
 // A key that fits an empty bucket takes it for good: no other key ever gets it in this table, and
 // the key has no second one. So the first bucket of its probe sequence that is empty or its own
@@ -31,8 +30,8 @@
 #include <limits>
 #include <type_traits>
 
-/// Short ways that shall be part of the loop they are called in; not where nothing is optimised,
-/// and it only costs the compiler time.
+/// Functions of the fast path become part of the loop that calls them. Where nothing is optimised
+/// that would only cost the compiler time.
 #if defined(__OPTIMIZE__)
 #define FARSIDE_HOT [[gnu::always_inline]]
 #else
@@ -44,6 +43,11 @@ namespace far::inline FARSIDE_BACKEND::detail::map {
 using word = std::uint64_t;
 
 enum class state : unsigned { empty, plain, cell, erased };
+
+/// What a bucket is to a key, as far as its head tells. `mine`: its fingerprint is the key's, so
+/// that the key itself has to be compared. `blocked`: no key ever had it, and its table moves, so
+/// that only the next table knows.
+enum class role { empty, other, mine, blocked };
 
 /// The head of a bucket, as a value.
 class head {
@@ -59,28 +63,30 @@ class head {
   constexpr bool frozen() const { return raw_ & 4; }
   constexpr bool moved() const { return raw_ & 8; }
   constexpr bool is_empty() const { return raw_ == 0; }
-  /// Nothing was ever here, and nothing ever will be: the next table has it.
+  /// No key ever had it, and none ever will: the next table has what belongs here.
   constexpr bool moved_empty() const { return raw_ == 8; }
-  /// Either of them: no key ever had this bucket.
-  constexpr bool never_taken() const { return (raw_ & ~word{8}) == 0; }
-  /// Whether a key of another fingerprint has it, without a branch.
-  constexpr bool is_another(std::uint32_t than) const {
-    unsigned differs = fingerprint() != than, taken = !never_taken();
-    return (differs & taken) != 0;
+  /// `wanted`: the lower half of the head that a bucket of the key most often has.
+  constexpr map::role role(std::uint32_t wanted) const {
+    if (is_usual(wanted)) [[likely]]
+      return role::mine;
+    if (never_taken()) return is_empty() ? role::empty : role::blocked;
+    return differs(wanted) ? role::other : role::mine;
   }
-  /// The same of one whose lower half shall be `wanted`: the fingerprint is compared, the state is
-  /// not. All that was ever taken has a version or a fingerprint, and is more than an 8.
-  constexpr bool is_not(std::uint32_t wanted) const {
-    unsigned differs = (static_cast<std::uint32_t>(raw_) ^ wanted) > state_and_flags,
-             taken = raw_ > 8;
-    return (differs & taken) != 0;
+  /// Whether it is one of a bucket of the key that is in the state of `wanted`, and that nobody moves.
+  constexpr bool is_usual(std::uint32_t wanted) const {
+    return static_cast<std::uint32_t>(raw_) == wanted;
   }
+  /// Whether it is nobody's, or that of a key with another fingerprint.
+  constexpr bool differs(std::uint32_t wanted) const {
+    return (static_cast<std::uint32_t>(raw_) ^ wanted) > state_and_flags;
+  }
+  /// Whether it is empty, or moved as it was empty. A head that was ever taken has a version.
+  constexpr bool never_taken() const { return raw_ <= 8; }
   constexpr std::uint32_t fingerprint() const { return static_cast<std::uint32_t>(raw_) >> 4; }
   constexpr std::uint32_t version() const { return static_cast<std::uint32_t>(raw_ >> 32); }
 
   constexpr head as(state what) const { return head((raw_ & ~word{3}) | static_cast<word>(what)); }
   constexpr head freeze() const { return head(raw_ | 4); }
-  constexpr head thaw() const { return head(raw_ & ~word{4}); }
   constexpr head move() const { return head(raw_ | 8); }
   constexpr head next_version(state what) const { return {what, fingerprint(), version() + 1}; }
 
@@ -141,25 +147,10 @@ struct cell {
   static constexpr V decode(word w) {
     return static_cast<V>((w & low) - bias);
   }
-  /// It has come, no flag is set, and its value fits: it is w - bias.
-  static constexpr bool simple(word w) { return unlike_simple(w) == 0; }
-  /// Zero if it is so.
-  static constexpr word unlike_simple(word w) { return (w - static_cast<word>(limit)) >> 60; }
-  /// `w - bias`, or what unlike_value() tells from a value where that is not one either.
-  template <class V>
-  static constexpr word number(word w) {
-    if constexpr (std::is_unsigned_v<V>) return w ^ bias;  // no constant to be loaded on arm64
-    return w - bias;
-  }
-  /// The same of such a number, with which finds end: zero if that is the value. What is left over
-  /// is rare, and found another way: unsigned values that additions have made less than zero.
-  template <class V>
-  static constexpr word unlike_value(word number) {
-    if constexpr (std::is_unsigned_v<V>) return number >> limit_bits;
-    return (number + static_cast<word>(limit)) >> 60;
-  }
-  /// Whether it can be added to without a look, also by as many ranks at once as there can be: what
-  /// is strained can, for a while, where there is no room for the next table.
+  /// It has come, no flag is set, and its value fits.
+  static constexpr bool simple(word w) { return (w - static_cast<word>(limit)) >> 60 == 0; }
+  /// Whether as many ranks as there can be may add to it at once. A strained cell bears that for a
+  /// while, where there is no room for the next table.
   static constexpr bool bears_more(word w) {
     auto value = static_cast<std::int64_t>((w & low) - bias);
     return value >= -limit - limit / 2 && value < limit + limit / 2;
@@ -171,40 +162,23 @@ struct cell {
   }
 };
 
-/// Where a key belongs: which member, where in its table, and the fingerprint. The member comes
-/// from the highest bits of the hash, the fingerprint from the lowest ones, the home from those
-/// between: a rank number has 19 bits.
-struct place {
+/// Where a key belongs: the member comes from the highest bits of its hash, the fingerprint from the
+/// lowest ones, the home bucket from those between. A rank number has 19 bits.
+struct key_location {
   word hash;
   std::uint32_t member;
 
-  static constexpr word narrow = word{1} << 24;  ///< tables of fewer buckets
-
-  FARSIDE_HOT place(word key_hash, std::uint32_t members)
-      : hash(key_hash), member(share<0>(key_hash, members)) {}
+  key_location() = default;
+  FARSIDE_HOT key_location(word key_hash, std::uint32_t members)
+      : hash(key_hash), member(static_cast<std::uint32_t>(reduce_hash(key_hash, members))) {}
   FARSIDE_HOT std::uint32_t fingerprint() const {
     return static_cast<std::uint32_t>(hash) & head::fingerprint_mask;
   }
-  FARSIDE_HOT word home(word capacity) const {
-    if (capacity < narrow) [[likely]]
-      return narrow_home(capacity);
-    return reduce_hash(hash << 20, capacity);
+  /// The lower half of a head in that state.
+  FARSIDE_HOT std::uint32_t wanted(state what) const {
+    return fingerprint() << 4 | static_cast<std::uint32_t>(what);
   }
-  FARSIDE_HOT word narrow_home(word capacity) const { return share<20>(hash, capacity); }
-
- private:
-  /// Maps a word, less its first bits, to 0 .. n - 1, n being less than 2^32. On arm64 that is one
-  /// instruction instead of three, and fewer instructions are more operations under way. Elsewhere
-  /// 32 bits are enough, and can be done four at a time (wide_places.hpp).
-  template <unsigned Without>
-  FARSIDE_HOT static std::uint32_t share(word of, word n) {
-#if defined(__aarch64__)
-    return static_cast<std::uint32_t>(reduce_hash(of << Without, n));
-#else
-    return static_cast<std::uint32_t>(word{static_cast<std::uint32_t>(of >> (32 - Without))} * n >>
-                                      32);
-#endif
-  }
+  FARSIDE_HOT word home(word capacity) const { return reduce_hash(hash << 20, capacity); }
 };
 
 /// The seal over `n` words, bound to `salt`.
@@ -252,14 +226,12 @@ struct bucket {
     if (top().what() == state::cell && body[0] == 0) return false;
     return seal == right_seal(top(), where);
   }
-  /// The same, for who seldom asks.
-  [[gnu::noinline]] bool is_sealed_after_all(word where) const { return is_sealed(where); }
-  /// Enough of a cell for who has found the value and the key it looks for, and only reads. The
-  /// seal is over the key alone, and no other key ever has that bucket: words of it that are the
-  /// same, and not zero, have come. Who changes the value needs the seal itself: of a put of three
-  /// words some store the second twice (docs/memory_model.md), once with each of the others.
+  /// Whether a cell shows without its seal that all of it has come, if its key is the one looked
+  /// for and the caller only reads. A cell's seal is over its key, and no other key ever has this
+  /// bucket, so words of the key that are not zero have arrived. Writers must verify the seal: a
+  /// put of three words may store the second one twice (docs/memory_model.md).
   FARSIDE_HOT bool key_shows_all() const {
-    bool has_zero = false;
+    bool has_zero = body[0] == 0;
     for (std::size_t k = 0; k < KeyWords && !FARSIDE_MUTANT(map_zero_taken_for_come); ++k)
       has_zero |= key()[k] == 0;
     return !has_zero;

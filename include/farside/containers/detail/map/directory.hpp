@@ -19,102 +19,65 @@
 #include <farside/core/collectives.hpp>
 #include <farside/core/detail/container.hpp>
 
-#include <deque>
 #include <map>
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
+#if defined(FARSIDE_WITHOUT_FAST_PATH)
+inline constexpr bool has_fast_path = false;  ///< so that tests can see that both paths are right
+#else
+inline constexpr bool has_fast_path = true;
+#endif
+
 struct control {
   word current = 0, notices = 0, size = 0, spare = 0;
 };
 
-/// A far pointer in two parts: the rank need not wait for the offset, nor be taken out again.
-struct far_place {
-  rank_t rank;
-  std::size_t offset;
-  FARSIDE_HOT ptr<word> pointer() const { return {rank, offset}; }
+/// What a map knows of a member's table, and what it counts of it. `fast` is what the fast path
+/// looks at, and nothing else: the table, or null while the fast path may not be taken, as somebody
+/// counts operations, they are sent to owners, the runtime has ended or the table is not known. That
+/// is settled when one of these changes, not at each operation. Address and size of a table are read
+/// through one pointer, so that they belong together, whichever thread looks.
+struct member_facts {
+  std::atomic<table*> fast{nullptr};
+  std::atomic<table*> now{nullptr};  ///< the settled table that this rank goes to; null: not known
+  word left = 0;   ///< how many more buckets this rank takes before it tells the table
+  word until = 0;  ///< how many it will have taken then
+  word told = 0;   ///< of how many it has told
+
+  word taken() const { return until - load_relaxed(left); }
+  void tell_again_at(word later) {
+    left = later - taken();
+    until = later;
+  }
 };
 
-/// What the shortest ways look at, and nothing else: all tables, of one size, all reached by loads
-/// and stores, or all by gets, while nobody counts, no operation has to be sent, and one thread is
-/// there alone. These conditions are looked at when one of them changes, not at each operation.
-class quick_tables {
+/// How the fast path of one map finds its tables. A map that was moved from has none: the full path
+/// then says why.
+class fast_handle {
  public:
-  struct part {
-    union {
-      word* buckets = nullptr;  ///< of a member's table
-      word far_buckets;         ///< the same as a far pointer, where they come by gets
-    };
-    word left = 0;   ///< how many more of them this rank takes before it tells the table
-    word until = 0;  ///< how many it will have taken then
-    word told = 0;   ///< of how many it has told
-
-    word taken() const { return until - left; }  ///< by any way
-    void tell_again_at(word later) {
-      left = later - taken();
-      until = later;
-    }
-  };
-  struct deleter {
-    void operator()(quick_tables* q) const { ::operator delete(q); }
-  };
-  using owner = std::unique_ptr<quick_tables, deleter>;
-
-  constexpr quick_tables() = default;
-  /// With the parts behind it: where a part is depends on this address and the member alone.
-  static owner make(rank_t members) {
-    void* room = ::operator new(sizeof(quick_tables) + members * sizeof(part));
-    auto* made = new (room) quick_tables();
-    made->members = members;
-    for (rank_t m = 0; m < members; ++m) new (&(*made)[m]) part();
-    return owner(made);
-  }
-
-  FARSIDE_HOT part& operator[](word member) const {
-    auto* from = reinterpret_cast<std::byte*>(const_cast<quick_tables*>(this));
-    from += member * sizeof(part);
-    asm("" : "+r"(from));  // the rest of the way is part of the instruction that loads
-    return *reinterpret_cast<part*>(from + sizeof(quick_tables));
-  }
-
-  /// `bytes` behind the beginning of a member's table. Where all of them are at the same place of
-  /// the segments of all ranks nothing has to be loaded, and waited for.
-  FARSIDE_HOT far_place far_bucket(word member, word bytes) const {
-    if (everywhere_at != 0) [[likely]]
-      return {static_cast<rank_t>(member), everywhere_at + bytes};
-    const auto at = ptr<word>::from_raw((*this)[member].far_buckets + bytes);
-    return {at.rank(), at.offset()};
-  }
-
-  word capacity = 0;    ///< of each, less than place::narrow; 0: take another way
-  word changeable = 0;  ///< the same for changes
-  word by_gets = 0;     ///< the same for both where buckets come by gets
-  word members = 0;
-  word everywhere_at = 0;  ///< of by_gets: directory::common_offset()
-
-  void close() { capacity = changeable = by_gets = 0; }
-};
-
-/// How a map names its own. Who has none any more has none that could be used: the way that is
-/// taken then says why.
-class quick_handle {
- public:
-  quick_handle() = default;
-  explicit quick_handle(const quick_tables& to) : to_(&to) {}
-  quick_handle(quick_handle&& from) noexcept : to_(std::exchange(from.to_, &none)) {}
-  quick_handle& operator=(quick_handle&& from) noexcept {
-    to_ = std::exchange(from.to_, &none);
+  fast_handle() = default;
+  fast_handle(member_facts* facts, rank_t members) : facts_(facts), members_(members) {}
+  fast_handle(fast_handle&& from) noexcept { swap(from); }
+  fast_handle& operator=(fast_handle&& from) noexcept {
+    fast_handle gone(std::move(from));
+    swap(gone);
     return *this;
   }
-  FARSIDE_HOT const quick_tables& operator*() const { return *to_; }
+  FARSIDE_HOT member_facts& operator[](std::size_t member) const { return facts_[member]; }
+  FARSIDE_HOT std::uint32_t members() const { return members_; }
 
  private:
-  static constexpr quick_tables none{};
-  const quick_tables* to_ = &none;
+  void swap(fast_handle& other) {
+    std::swap(facts_, other.facts_);
+    std::swap(members_, other.members_);
+  }
+  static inline member_facts none{};
+  member_facts* facts_ = &none;
+  std::uint32_t members_ = 1;
 };
 
 class directory {
@@ -124,9 +87,8 @@ class directory {
       : of_(of), c_(*of.where), bucket_words_(bucket_words) {
     rank_t me = of.members.world_rank(of.members.rank());
     controls_.resize(of.members.size());
-    now_ = std::make_unique<std::atomic<table*>[]>(of.members.size());
+    facts_ = std::make_unique<member_facts[]>(of.members.size());
     by_offset_.resize(of.members.size());
-    quick_ = quick_tables::make(of.members.size());
     ptr<word> made;
     do_together(
         of.members, of.full_name(),
@@ -153,9 +115,9 @@ class directory {
     barrier(of.members.members());  // tables are there before anybody looks at them
     for (rank_t m = 0; m < all.size(); ++m) {
       controls_[m] = all[m].where;
-      now_[m].store(settled(m, all[m].table), std::memory_order_release);
+      go_to(m, settled(m, all[m].table));
     }
-    look_for_quick_ways();
+    look_at_fast_path();
   }
 
   ~directory() {
@@ -164,7 +126,7 @@ class directory {
 
   /// Between two synchronisations: each member frees its own.
   void release() {
-    quick_->close();
+    close();
     retired_.end([](ptr<word> block) { dealloc(block); });
     word at = atomic_load(field(of_.members.rank(), 0));
     while (at != 0) {
@@ -183,47 +145,13 @@ class directory {
     return *t;
   }
 
-  /// A table for loads and stores: no buckets (null) if this rank must ask for it, or cannot reach
-  /// it that way.
-  struct view {
-    word* buckets;
-    word capacity;
-  };
-  FARSIDE_HOT view direct(rank_t member) const { return views()[member]; }
-
-  /// The same for a loop. Most often all tables are of one size: then where a key's bucket is
-  /// depends on its hash and on one load, which begins at once.
-  struct several {
-    FARSIDE_HOT view operator[](rank_t member) const {
-      if (common_capacity != 0) [[likely]]
-        return quickly(member);
-      const table* t = from.now(member);
-      return t != nullptr ? view{t->quick, t->capacity} : view{nullptr, 0};
-    }
-    /// If there is a common capacity.
-    FARSIDE_HOT view quickly(rank_t member) const {
-      word* first = (*quick)[member].buckets;
-      if (first == nullptr || common_capacity >= place::narrow) __builtin_unreachable();
-      return {first, common_capacity};
-    }
-    const directory& from;
-    quick_tables* quick;
-    word common_capacity;
-  };
-  FARSIDE_HOT several views() const { return {*this, quick_.get(), quick_->capacity}; }
-
-  quick_tables& quick() const { return *quick_; }
-
-  /// Whether direct() has buckets for every member.
-  bool all_direct() const {
-    if (quick_->capacity != 0) return true;
-    for (rank_t m = 0; m < controls_.size(); ++m)
-      if (direct(m).buckets == nullptr) return false;
-    return true;
-  }
+  member_facts& facts(rank_t member) const { return facts_[member]; }
+  fast_handle fast() const { return {facts_.get(), static_cast<rank_t>(controls_.size())}; }
 
   /// The table that `t` moves to. It has one: some bucket of it said so, or growth has begun.
   table& next_of(rank_t member, table& t) {
+    // Heads are loaded in no order. What said that a bucket has moved was stored when the copy of it
+    // was complete, and the fence that this get ends with comes before all that looks at the copy.
     header h = read_header(t.rank(), t.at.offset());
     if (t.next.load(std::memory_order_acquire) == nullptr)
       t.next.store(known(member, h.next), std::memory_order_release);
@@ -231,9 +159,8 @@ class directory {
     // All of it has moved: from now on this rank goes there at once.
     if (h.done >= t.chunks()) {
       next->settled.store(true, std::memory_order_relaxed);
-      table* expected = &t;
-      now_[member].compare_exchange_strong(expected, next);
-      look_for_quick_ways();
+      std::lock_guard lock(c_.mutex);
+      if (now(member) == &t) go_to(member, next);
     }
     return *next;
   }
@@ -288,58 +215,28 @@ class directory {
     retired_.after_barrier([](ptr<word> block) { dealloc(block); });
   }
 
-  /// From now on direct() has no buckets: operations are looked at before they begin.
-  void without_short_ways() {
-    short_ways_ = false;
-    for (auto& t : storage_) t->quick = nullptr;
-    look_for_quick_ways();
+  /// From now on operations are looked at before they begin, as they may have to be sent.
+  void without_fast_path() {
+    sends_ = true;
+    look_at_fast_path();
   }
 
-  /// Sees whether quick() can be used. Of one thread alone: two words cannot be read as one.
-  void look_for_quick_ways() {
-    if (c_.threads != thread_level::single) return;
-    quick_->close();
-    if (c_.ended) return;
-    if (c_.counts.operator->() != nullptr && !FARSIDE_MUTANT(map_counted_quickly))
-      return;  // also while counting pauses
-    for (rank_t m = 0; m < controls_.size(); ++m) {
-      const table* t = now(m);
-      if (t == nullptr || !short_ways_) return;
-      if (t->capacity != now(0)->capacity && !FARSIDE_MUTANT(map_sizes_not_compared)) return;
-      if (c_.link.coherent())
-        (*quick_)[m].buckets = t->direct;
-      else
-        (*quick_)[m].far_buckets = t->bucket_at(0, bucket_words_).raw();
-    }
-    if (now(0)->capacity >= place::narrow) return;
-    if (!c_.link.coherent()) {
-      quick_->everywhere_at = common_offset();
-      quick_->by_gets = now(0)->capacity;
-      return;
-    }
-    quick_->capacity = now(0)->capacity;
-    if (claims_inline()) quick_->changeable = quick_->capacity;
-  }
-
-  /// Where all far tables of quick() begin, if member m is rank m and it is the same place in all
-  /// segments; else 0.
-  word common_offset() const {
-    const word at = ptr<word>::from_raw((*quick_)[0].far_buckets).offset();
-    for (rank_t m = 0; m < controls_.size(); ++m)
-      if ((*quick_)[m].far_buckets != ptr<word>(m, at).raw() &&
-          !FARSIDE_MUTANT(map_places_not_compared))
-        return 0;
-    return at;
+  /// Sees whether the fast path may be taken. Called when an answer to that may have changed.
+  void look_at_fast_path() {
+    std::lock_guard lock(c_.mutex);
+    // Also while counting pauses.
+    const bool counted = c_.counts.operator->() != nullptr && !FARSIDE_MUTANT(map_counted_quickly);
+    open_ = has_fast_path && !sends_ && !counted && !c_.ended;
+    for (rank_t m = 0; m < controls_.size(); ++m) go_to(m, now(m));
   }
 
   /// What it knew of tables; it will ask again.
   void forget() {
     for (rank_t m = 0; m < by_offset_.size(); ++m) {
-      now_[m].store(nullptr, std::memory_order_relaxed);
+      go_to(m, nullptr);
       by_offset_[m].clear();
     }
     storage_.clear();
-    quick_->close();
   }
 
   /// How many entries all members had added and not erased when they last came to a barrier; this
@@ -364,6 +261,9 @@ class directory {
     return at != 0;
   }
 
+  /// Whether a table moves, or has moved, to another.
+  bool has_next(const table& t) const { return read_header(t.rank(), t.at.offset()).next != 0; }
+
   header read_header(rank_t rank, word offset) const { return get(ptr<header>(rank, offset)); }
 
   word size = 0;   ///< what this rank has added, less what it has erased
@@ -376,15 +276,23 @@ class directory {
 
   [[gnu::noinline]] table* refresh(rank_t member) {
     table* t = settled(member, atomic_load(field(member, 0)));
-    now_[member].store(t, std::memory_order_release);
-    look_for_quick_ways();
+    std::lock_guard lock(c_.mutex);
+    go_to(member, t);
     return t;
   }
 
   table* now(rank_t member) const {
     // Relaxed: what is read of it goes through the pointer, which orders it on every CPU there is,
     // and other threads of this rank have published it by a release.
-    return now_[member].load(std::memory_order_relaxed);
+    return facts_[member].now.load(std::memory_order_relaxed);
+  }
+  void go_to(rank_t member, table* t) {
+    facts_[member].now.store(t, std::memory_order_release);
+    facts_[member].fast.store(open_ ? t : nullptr, std::memory_order_release);
+  }
+  void close() {
+    open_ = false;
+    for (rank_t m = 0; m < controls_.size(); ++m) go_to(m, now(m));
   }
 
   /// The same of one that was found to be current.
@@ -407,7 +315,6 @@ class directory {
     word* first = t->at.local();
     if (first != nullptr) first += header::words;
     if (c_.link.coherent()) t->direct = first;
-    if (short_ways_) t->quick = t->direct;
     if (rank == c_.link.rank()) t->own = first;
     return t;
   }
@@ -418,8 +325,7 @@ class directory {
 
   /// An empty table on `rank`, complete.
   ptr<word> make_table(rank_t rank, word capacity) {
-    std::size_t end = header::words + capacity * bucket_words_,
-                words = end + (FARSIDE_MUTANT(map_one_sentinel) ? 1 : sentinels) * bucket_words_;
+    const std::size_t words = header::words + capacity * bucket_words_;
     ptr<word> block = alloc_on<word>(rank, words + 8);  // aligned to 16; a bucket shall not be cut
     ptr<word> at(rank, (block.offset() + 63) & ~std::size_t{63});
     std::vector<word> zeros(std::min<std::size_t>(words, 1 << 15));
@@ -431,8 +337,6 @@ class directory {
     h.capacity = capacity;
     h.block = block.offset();
     put(pointer_cast<header>(at), h);
-    for (; end < words && !FARSIDE_MUTANT(map_without_sentinel); end += bucket_words_)
-      put(at + static_cast<std::ptrdiff_t>(end), sentinel);
     flush(rank);
     return at;
   }
@@ -442,13 +346,13 @@ class directory {
   std::size_t bucket_words_;
   ptr<control> mine_;
   std::vector<ptr<control>> controls_;
-  std::unique_ptr<std::atomic<table*>[]> now_;     ///< of each member
+  std::unique_ptr<member_facts[]> facts_;          ///< of each member
   std::vector<std::map<word, table*>> by_offset_;  ///< of each member
   std::vector<std::unique_ptr<table>> storage_;
   retirement<ptr<word>> retired_;
-  quick_tables::owner quick_;
   word seen_notices_ = 0;
-  bool short_ways_ = true;
+  bool sends_ = false;  ///< operations may have to be sent to owners
+  bool open_ = false;   ///< the fast path may be taken
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

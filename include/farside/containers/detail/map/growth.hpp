@@ -1,16 +1,16 @@
-// engine: moving buckets to the next table.
+// Moving buckets to the next table.
 //
 //   empty                                            ->  moved     one compare-and-swap
 //   erased                                           ->  moved     nothing goes along
 //   plain v  ->  plain v, frozen       ->  (copied)  ->  moved     nobody changes it once frozen
-//   cell     ->  cell, its word frozen ->  (copied)  ->  moved     an addition that meets the
-//   frozen
-//                                                                  word repeats in the next table
+//   cell     ->  cell, its word frozen ->  (copied)  ->  moved     an addition that meets the frozen
+//                                                                  word is repeated in the next table
 //
 // Each bucket is moved by one rank, which has claimed its chunk. A move cannot fail once it has
 // begun, so nothing is ever unfrozen. The next table is made first, with at least as many buckets,
-// and gets no other entries before all has been moved: who wants to create one there, or to change
-// what is frozen, helps and waits (settled_next). Nor does the next table begin to move before.
+// and gets no other entries before all has been moved: a rank that wants to create one there, or to
+// change what is frozen, helps and waits (settled_next). Nor does the next table begin to move
+// before.
 //
 // So a key is copied once, into a table that does not know it, and only the mover needs to know the
 // number of a frozen cell: additions that do not count change its word all the same. Operations on
@@ -22,57 +22,20 @@
 // holds nothing while it waits.
 #pragma once
 
-#include <farside/containers/detail/map/engine.hpp>
+#include <farside/core/detail/crash_report.hpp>
+#include <farside/containers/detail/map/directory.hpp>
+#include <farside/containers/detail/map/probe.hpp>
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
-template <class K, class V, class Hash, class Probing>
-void engine<K, V, Hash, Probing>::move_buckets(rank_t member, table& t, table& next,
-                                               const std::vector<word>& which) {
-  std::vector<word> again = which;
-  while (!again.empty()) {
-    std::vector<word> now;
-    now.swap(again);
-    reach(t, concurrency::nothing, [&](auto in) {
-      struct mark {
-        word index;
-        entry content;
-        bool alive;
-      };
-      std::vector<mark> marks;
-      word copied = 0;
-      for (word i : now) {
-        mark m{i, {}, false};
-        if (!freeze(in, i, m.content, m.alive)) continue;
-        if (m.alive) {
-          copy_into(next, m.content);
-          ++copied;
-        }
-        marks.push_back(m);
-      }
-      if (copied != 0) {
-        in.complete();
-        fetch_add(next.field(header::at_used), copied);
-      }
-      for (mark& m : marks) {
-        head expected = m.content.top();
-        if (in.change(m.index, expected, expected.move())) {
-          if (!m.alive) drop_key(member, t, m.content);
-        } else if (!expected.moved()) {
-          again.push_back(m.index);  // a tombstone that was revived meanwhile
-        }
-      }
-    });
-  }
-}
-
 /// Keeps everybody from changing bucket `i`, of which `out` becomes a copy. False: there is nothing
 /// to copy or to mark any more.
-template <class K, class V, class Hash, class Probing>
-template <class Access>
-bool engine<K, V, Hash, Probing>::freeze(Access& in, word i, entry& out, bool& alive) {
+template <class T, class Access>
+bool freeze(Access& in, word i, typename T::entry& out, bool& alive) {
   while (true) {
     head h = in.top(i);
     if (h.moved()) return false;
@@ -81,7 +44,7 @@ bool engine<K, V, Hash, Probing>::freeze(Access& in, word i, entry& out, bool& a
       if (in.change(i, h, head().move())) return false;
     } else if (h.what() == state::plain && !h.frozen() && !FARSIDE_MUTANT(map_plain_not_frozen)) {
       in.change(i, h, h.freeze());
-    } else if (in.read(i, h, out)) {
+    } else if (in.template read<if_blocked::wait>(i, h, out) == read_result::whole) {
       alive = h.what() != state::erased;
       if (h.what() != state::cell) return true;
       word seen = out.value()[0];
@@ -97,101 +60,195 @@ bool engine<K, V, Hash, Probing>::freeze(Access& in, word i, entry& out, bool& a
 /// sequence. There is one: `next` has at least as many buckets as the table that moves, and until
 /// all of that has been moved it gets nothing else. Nor is the key there already, as each bucket
 /// has one mover.
-template <class K, class V, class Hash, class Probing>
-void engine<K, V, Hash, Probing>::copy_into(table& next, const entry& e) {
-  std::optional<K> key;
-  while (!(key = key_store::unpack(e.key()))) c.wait_round();
-  place p = place_of(*key);
-  entry copy = e;
+template <class Core, class T = typename Core::traits>
+void copy_into(Core& m, table& next, const typename T::entry& e) {
+  std::optional<typename T::key_type> key;
+  while (!(key = T::key_store::unpack(e.key()))) m.c.wait_round();
+  const key_location where = m.place_of(*key);
+  typename T::entry copy = e;
   state what = e.top().what();
-  if constexpr (cells) {
+  if constexpr (T::cells) {
     if (what == state::cell) {
       if (e.value()[0] & cell::widen || cell::strained(e.value()[0])) {
         what = state::plain;
-        value_store::pack(cell::decode<V>(e.value()[0]), copy.value());
+        T::value_store::pack(cell::decode<typename T::mapped_type>(e.value()[0]), copy.value());
       } else {
         copy.value()[0] &= cell::low;
       }
     }
   }
-  head h(what, p.fingerprint(), 1);
-  reach(next, concurrency::nothing, [&](auto in) {
-    word home = p.home(next.capacity);
-    for (word step = 0; step < next.capacity + Probing::extra; ++step) {
-      word i = Probing::at(home, step, next.capacity);
+  const head h(what, where.fingerprint(), 1);
+  m.with_access(next, [&](auto& in) {
+    probe_cursor<T> at(where.home(next.capacity), next.capacity);
+    do {
       head expected;
-      if (!in.top(i).is_empty() || !in.change(i, expected, h)) continue;
-      in.write(i, h, copy, true);
-      return;
-    }
-    raise(kind_name, " '", label, "': a table of ", next.capacity,
+      if (!in.top(at.index()).is_empty() || !in.change(at.index(), expected, h)) continue;
+      return in.write(at.index(), h, copy, true);
+    } while (at.next());
+    raise(m.kind_name, " '", m.label, "': a table of ", next.capacity,
           " buckets is full while another one is moved into it. This is a mistake of the library, "
           "or of a probing policy that does not reach all buckets.");
   });
 }
 
-/// The bytes of a key that did not go along. Who still reads the old table compares with them.
-template <class K, class V, class Hash, class Probing>
-void engine<K, V, Hash, Probing>::drop_key(rank_t member, const table& t, const entry& e) {
-  if constexpr (!key_store::in_place) {
-    dropped key{member, t.at.offset(), {}};
-    std::copy_n(e.key(), entry::key_words, key.stored);
-    std::lock_guard lock(c.mutex);
-    dropped_.push_back(key);
-  }
-}
-
-/// Retires those whose table has been left.
-template <class K, class V, class Hash, class Probing>
-void engine<K, V, Hash, Probing>::retire_dropped() {
-  auto in_use = std::partition(dropped_.begin(), dropped_.end(), [&](const dropped& key) {
-    return !tables.in_use(key.member, key.table_offset);
-  });
-  for (auto key = dropped_.begin(); key != in_use; ++key) unreachable_.add(*key);
-  dropped_.erase(dropped_.begin(), in_use);
-  unreachable_.before_barrier();
-}
-
-template <class K, class V, class Hash, class Probing>
-auto engine<K, V, Hash, Probing>::measure(table& t) -> measured {
-  measured result;
-  result.buckets = t.capacity;
-  for (word i = 0; i < t.capacity; ++i) {
-    reach(t, concurrency::nothing, [&](auto in) {
-      entry e;
-      head h = in.top(i);
-      if (h.what() == state::empty || !in.read(i, h, e)) return;
-      bool again;
-      if (!value_in(e, again)) {
-        ++result.erased;
-        return;
+template <class Core, class T = typename Core::traits>
+void move_buckets(Core& m, rank_t member, table& t, table& next, word begin, word end) {
+  struct mark {
+    word index;
+    typename T::entry content;
+    bool alive;
+  };
+  std::vector<word> again;
+  for (word i = begin; i < end; ++i) again.push_back(i);
+  while (!again.empty()) {
+    const std::vector<word> now = std::exchange(again, {});
+    m.with_access(t, [&](auto& in) {
+      std::vector<mark> marks;
+      word copied = 0;
+      for (word i : now) {
+        mark one{i, {}, false};
+        if (!freeze<T>(in, i, one.content, one.alive)) continue;
+        if (one.alive) {
+          copy_into(m, next, one.content);
+          ++copied;
+        }
+        marks.push_back(one);
       }
-      ++result.entries;
-      auto key = key_store::unpack(e.key());
-      if (!key) return;
-      word home = place_of(*key).home(t.capacity), probes = 1;
-      while (Probing::at(home, probes - 1, t.capacity) != i) ++probes;
-      result.probes += probes;
-      result.most_probes = std::max(result.most_probes, probes);
+      if (copied != 0) {
+        in.complete();
+        fetch_add(next.field(header::at_used), copied);
+      }
+      for (mark& one : marks) {
+        head expected = one.content.top();
+        if (in.change(one.index, expected, expected.move())) {
+          if (!one.alive) m.drop_key(member, t, one.content);
+        } else if (!expected.moved()) {
+          again.push_back(one.index);  // a tombstone that was revived meanwhile
+        }
+      }
     });
   }
-  return result;
 }
 
-template <class K, class V, class Hash, class Probing>
-void engine<K, V, Hash, Probing>::release_bytes(table& first) {
-  for (table* t = &first;;) {
-    local_access<entry> in(c, *t);
-    for (word i = 0; i < t->capacity; ++i) {
-      head h = in.top(i);
-      if (h.what() == state::empty || h.moved()) continue;
-      entry e;
-      in.read_quiet(i, e);
-      key_store::release(e.key());
-      if (h.what() == state::plain) value_store::release(e.value());
+/// There is no way back once a chunk has been claimed, and others wait for it. So an exception there
+/// ends the job: of a hash or a serializer that throws for a key that it took before, or for lack of
+/// ordinary memory.
+template <class Core>
+[[noreturn]] void cannot_move(Core& m, const char* what) {
+  end_job(m.c,
+          text("farside: rank ", m.c.link.rank(), ": ", m.full_name(),
+               ": an exception while a table was moved: ", what,
+               ". The other ranks wait for what this one moves, and there is no way back. Hashes, "
+               "and serializers of keys, must not throw for keys that are in a map."),
+          false);
+}
+
+/// Moves chunks of `t` until all have been claimed.
+template <class Core>
+void help(Core& m, rank_t member, table& t) {
+  table& next = m.tables.next_of(member, t);
+  while (true) {
+    undisturbed until_moved(m.c);  // others wait for what it claims
+    const word mine = fetch_add(t.field(header::at_claimed), 1);
+    if (mine >= t.chunks()) return;
+    const word end = std::min((mine + 1) * chunk, t.capacity);
+    // Few at a time: readers of a frozen cell wait until it is marked.
+    for (word i = mine * chunk; i < end; i += 16) {
+      try {
+        move_buckets(m, member, t, next, i, std::min(i + 16, end));
+      } catch (const rank_failure&) {
+        throw;  // of another rank: this one ends for that
+      } catch (const std::exception& e) {
+        cannot_move(m, e.what());
+      } catch (...) {
+        cannot_move(m, "an exception that is no std::exception");
+      }
     }
-    if (tables.read_header(t->rank(), t->at.offset()).next == 0) return;
-    t = &tables.next_of(members.rank(), *t);
+    if (fetch_add(t.field(header::at_done), 1) + 1 == t.chunks()) m.tables.finish_move(member);
+  }
+}
+
+/// Moves `t` to a table of `capacity` buckets, together with whoever else is at it. Returns when
+/// all has been moved or is being moved by others. Only making that table can fail.
+template <class Core>
+void move_table(Core& m, rank_t member, table& t, word capacity) {
+  // What this rank has stored under concurrency::owner_only comes before.
+  if (t.own != nullptr) m.c.link.flush(t.rank());
+  m.tables.begin_move(t, capacity);
+  help(m, member, t);
+}
+
+/// The table that `t` moves to, when all of `t` has been moved: helps, and waits for those who
+/// help. An operation that may create an entry goes on there: what is moved has room for certain
+/// then.
+template <class Core>
+table& settled_next(Core& m, rank_t member, table& t) {
+  help(m, member, t);
+  while (m.tables.read_header(t.rank(), t.at.offset()).done < t.chunks() &&
+         !FARSIDE_MUTANT(map_creates_before_settled))
+    m.c.wait_round();
+  return m.tables.next_of(member, t);
+}
+
+/// The table of a member when no move of it is under way.
+template <class Core>
+table& settled(Core& m, rank_t member) {
+  while (true) {
+    table& t = m.tables.of(member);
+    if (!m.tables.has_next(t)) return t;
+    settled_next(m, member, t);
+  }
+}
+
+/// Moves a table so that its strained cells become plain buckets. What has strained one has taken
+/// effect, so this does not throw. False: there is no room. The next addition tries again, and
+/// throws if the cell cannot bear it.
+template <class Core>
+bool widen_if_there_is_room(Core& m, rank_t member, table& t) {
+  try {
+    move_table(m, member, t, t.capacity);
+    return true;
+  } catch (const allocation_error&) {
+    return false;
+  }
+}
+
+template <class Core>
+word wanted_capacity(Core& m, const table& t) {
+  const header h = m.tables.read_header(t.rank(), t.at.offset());
+  const word dead = std::min<word>(static_cast<std::int64_t>(h.dead) < 0 ? 0 : h.dead, h.used);
+  // Mostly tombstones: the same size will do.
+  return 3 * (h.used - dead) < t.capacity ? t.capacity : 2 * t.capacity;
+}
+
+/// The table is nearly full, `used` of its buckets are taken. If there is no room for a larger one,
+/// this one is filled to the last. `no_room_until`: growth was in vain, and is not tried before so
+/// many are used.
+template <class Core>
+void grow_early(Core& m, rank_t member, table& t, word used, word& no_room_until) {
+  if (used < no_room_until) return;
+  try {
+    move_table(m, member, t, wanted_capacity(m, t));
+  } catch (const allocation_error&) {
+    no_room_until = used + (t.capacity - std::min(used, t.capacity)) / 2 + 1;
+  }
+}
+
+/// There is no bucket left: a smaller step if need be.
+template <class Core>
+void grow(Core& m, rank_t member, table& t) {
+  const word want = wanted_capacity(m, t);
+  for (word tried = want;; tried = t.capacity + (tried - t.capacity) / 2) {
+    try {
+      return move_table(m, member, t, tried);
+    } catch (const allocation_error& e) {
+      if (tried < t.capacity + t.capacity / 16 + 8)
+        raise<allocation_error>(
+            m.kind_name, " '", m.label, "' has no room for another entry on rank ", t.rank(),
+            ": its table of ", t.capacity,
+            " buckets is full, and a larger one does not fit. All entries are still there. ",
+            std::string(e.what()));
+    }
   }
 }
 

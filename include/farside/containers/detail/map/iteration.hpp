@@ -1,7 +1,7 @@
 // Iterators over the entries of a hash map: those of one member, or of all, one after another.
 #pragma once
 
-#include <farside/containers/detail/map/engine.hpp>
+#include <farside/containers/detail/map/map_core.hpp>
 
 #include <iterator>
 
@@ -11,8 +11,11 @@ namespace far::inline FARSIDE_BACKEND::detail::map {
 /// once; one that comes, goes or changes meanwhile is seen or not, with one of its values. It reads
 /// the table that its member had when it came there, also while that moves to another, and may not
 /// be kept over a barrier.
-template <class Engine, class K, class V>
+template <class Core>
 class iterator {
+  using K = typename Core::K;
+  using V = typename Core::V;
+
  public:
   using value_type = std::pair<K, V>;
   using difference_type = std::ptrdiff_t;
@@ -22,7 +25,7 @@ class iterator {
 
   iterator() = default;  ///< the end
   /// Begins with `member` and goes on with `count` of them altogether.
-  iterator(Engine& of, rank_t member, rank_t count) : of_(&of), member_(member), left_(count) {
+  iterator(Core& of, rank_t member, rank_t count) : of_(&of), member_(member), left_(count) {
     next_member();
     ++*this;
   }
@@ -55,16 +58,16 @@ class iterator {
       return;
     }
     --left_;
-    table_ = &of_->settled(member_);
+    table_ = &settled(*of_, member_);
     buckets_.clear();
     member_ = member_ + 1 < of_->members.size() ? member_ + 1 : 0;
     index_ = 0;
   }
 
   std::optional<value_type> entry_at(word i) {
-    using entry = typename Engine::entry;
+    using entry = typename Core::entry;
     constexpr word many = std::max<word>(1, 4096 / sizeof(entry));
-    return of_->reach(*table_, concurrency::nothing, [&](auto in) -> std::optional<value_type> {
+    return of_->with_access(*table_, [&](auto& in) -> std::optional<value_type> {
       if constexpr (in.is_far) {  // many buckets a get
         if (i >= first_ + buckets_.size() || buckets_.empty()) {
           first_ = i;
@@ -72,20 +75,20 @@ class iterator {
           get(table_->bucket_at(i, in.words), reinterpret_cast<word*>(buckets_.data()),
               buckets_.size() * in.words);
         }
-        in.have(i, &buckets_[i - first_], 1);
+        in.have(i, 1, &buckets_[i - first_]);
       }
       while (true) {
         entry e;
-        head h = in.top(i);
+        const head h = in.top(i);
         if (h.what() == state::empty) return std::nullopt;
-        if (in.read(i, h, e)) {
-          auto key = Engine::key_store::unpack(e.key());
+        if (in.template read<if_blocked::wait>(i, h, e) == read_result::whole) {
+          auto key = Core::traits::key_store::unpack(e.key());
           bool again = !key;
           std::optional<V> value;
           if (key && h.moved())
-            value = of_->find(*key, of_->place_of(*key), concurrency::everything);
+            value = of_->template find<if_blocked::wait>(*key, concurrency::everything).value;
           else if (key)
-            value = Engine::value_in(e, again);
+            value = value_in<typename Core::traits>(e, again);
           if (!again && !value) return std::nullopt;
           if (!again) return value_type(*std::move(key), *std::move(value));
         }
@@ -95,13 +98,13 @@ class iterator {
     });
   }
 
-  Engine* of_ = nullptr;
+  Core* of_ = nullptr;
   rank_t member_ = 0;
   rank_t left_ = 0;
   table* table_ = nullptr;
   word index_ = 0;
   word first_ = 0;
-  std::vector<typename Engine::entry> buckets_;
+  std::vector<typename Core::entry> buckets_;
   std::optional<value_type> now_;
 };
 

@@ -9,22 +9,17 @@
 // forgeries.
 #pragma once
 
-#include <farside/containers/detail/map/kinds.hpp>
-#include <farside/core/detail/shared_file.hpp>
+#include <farside/core/detail/checked_file.hpp>
+#include <farside/core/draft.hpp>
+#include <farside/core/detail/type_words.hpp>
 #include <farside/core/hash.hpp>
 
 #include <cstddef>
 #include <cstring>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
-
-using detail::agree;
-using detail::file_block;
-using detail::open_file;
-using detail::problem_of;
 
 struct file_header {
   char magic[8] = {'\n', 'F', 'A', 'R', 'M', 'A', 'P', '2'};  ///< the last one: of the format

@@ -36,7 +36,8 @@ struct queue_state : shared_state {
     if (!constructed && tickets.memory() && is_host()) dealloc(tickets.memory());
   }
 
-  void before_end() override { choice.settle(*where); }
+  /// All that this rank has begun is complete before the host frees the ring, in release().
+  void before_end() override { settle(); }
 
   void require(rank_t host, std::uint64_t capacity, const char* what) const {
     if (capacity == 0)

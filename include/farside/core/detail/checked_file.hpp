@@ -1,5 +1,4 @@
-// Files that members of a team read and write together: how their parts are read and written, and
-// how all members come to the same end if one of them fails.
+// Files that members of a team read or write together, and what becomes of failures.
 #pragma once
 
 #include <farside/core/collectives.hpp>
@@ -10,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
-#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <new>

@@ -14,9 +14,8 @@ namespace far::inline FARSIDE_BACKEND::detail::map {
 
 /// Of one thread. `epoch` is directory::epoch: tables from before may be gone.
 template <class K, class Hash>
-class known_cells {
+class cell_cache {
  public:
-  /// In the order in which it is looked at.
   struct cell_place {
     word epoch = none;
     std::optional<K> key{};  ///< there if `epoch` is that of a table

@@ -15,7 +15,7 @@
 #include <limits>
 #include <string>
 
-namespace far::inline FARSIDE_BACKEND::detail::map {
+namespace far::inline FARSIDE_BACKEND::detail {
 
 template <class T>
 struct kind;
@@ -106,4 +106,4 @@ struct kind<std::variant<First, Rest...>> {
   static std::string words() { return "variant<" + kinds_of<First, Rest...>() + ">"; }
 };
 
-}  // namespace far::inline FARSIDE_BACKEND::detail::map
+}  // namespace far::inline FARSIDE_BACKEND::detail

@@ -1,0 +1,159 @@
+// Buckets by gets, puts and far atomics.
+#pragma once
+
+#include <farside/containers/detail/map/access.hpp>
+
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+/// What a reader verifies of what a get has brought. The key: a cell of the key looked for has come
+/// whole if no word of its key is zero, see bucket::key_shows_all(). Writers verify the seal.
+enum class verify { nothing, key, seal };
+
+/// The first buckets in which a key may be, from its home on: those that one get fetches.
+template <class T>
+struct bucket_window {
+  using entry = typename T::entry;
+
+  bucket_window() = default;
+  FARSIDE_HOT bucket_window(table& t, const key_location& where)
+      : in(&t),
+        first(where.home(t.capacity)),
+        count(std::min<word>(window<entry>, t.capacity - first)) {}
+  FARSIDE_HOT ptr<word> from() const { return in->bucket_at(first, T::bucket_words); }
+  FARSIDE_HOT word* to() { return reinterpret_cast<word*>(buckets.data()); }
+  FARSIDE_HOT std::size_t words() const { return count * T::bucket_words; }
+
+  table* in = nullptr;
+  word first = 0;
+  word count = 0;
+  std::array<entry, window<entry>> buckets;
+};
+
+/// `Fast`: has one window, which has come, and no context. Behind that a bucket looks as if its
+/// table moved, so that whoever comes there gives up.
+template <class T, bool Fast>
+class far_access {
+  using entry = typename T::entry;
+
+ public:
+  static constexpr std::size_t words = T::bucket_words;
+  static constexpr bool is_far = true, is_fast = Fast;
+
+  FARSIDE_HOT far_access(bucket_window<T>& seen, verify what)
+    requires Fast
+      : table_(*seen.in), verify_(what) {
+    have(seen.first, seen.count, seen.buckets.data());
+  }
+  far_access(context& c, const table& t, verify what)
+    requires(!Fast)
+      : table_(t), verify_(what), c_(&c) {}
+
+  /// Uses buckets that have been read already, which stay where they are.
+  FARSIDE_HOT void have(word first, word n, entry* read) {
+    first_ = first;
+    count_ = n;
+    window_ = read;
+  }
+  FARSIDE_HOT word capacity() const { return table_.capacity; }
+  void forget() { count_ = 0; }
+  void wait() { c_->wait_round(); }
+
+  /// The head as the window has it.
+  FARSIDE_HOT head top(word i) {
+    if (i - first_ >= count_) {
+      if constexpr (Fast) return FARSIDE_MUTANT(map_window_end_passed) ? head() : head().move();
+      fetch(i);
+    }
+    return window_[i - first_].top();
+  }
+  FARSIDE_HOT bool is_still_empty(word) { return true; }
+
+  template <if_blocked B>
+  FARSIDE_HOT read_result read(word i, head h, entry& out) {
+    bool flushed = false;
+    while (true) {
+      out = window_[i - first_];
+      if (out.top() != h) return read_result::changed;
+      if (has_come(out, i)) {
+        out.mask(h, where(i));
+        return read_result::whole;
+      }
+      if constexpr (B == if_blocked::give_up) return read_result::blocked;
+      // What belongs to the head is on its way. So may be something of this rank (copies are
+      // completed many at a time), for which whoever is waited for may be waiting.
+      if (!std::exchange(flushed, true)) flush(table_.rank());
+      wait();
+      far::get(table_.bucket_at(i, words), reinterpret_cast<word*>(&window_[i - first_]), words);
+    }
+  }
+
+  bool change(word i, head& expected, head desired) {
+    const head seen(compare_swap(table_.bucket_at(i, words), expected.raw(), desired.raw()));
+    return std::exchange(expected, seen) == seen;
+  }
+  bool take_if_empty(word i, head desired) {
+    head expected;
+    return change(i, expected, desired);
+  }
+
+  void write(word i, head h, entry& from, bool fresh) { put_body(i, h, from, fresh, false); }
+  /// The same, complete on return. `from` is masked afterwards.
+  void write_through(word i, head h, entry& from, bool fresh) {
+    put_body(i, h, from, fresh, !FARSIDE_MUTANT(map_body_unflushed));
+  }
+  void complete() {
+    if (!FARSIDE_MUTANT(map_body_unflushed)) flush(table_.rank());
+  }
+
+  /// An operation ends with an atomic: gets of others that begin later shall see it, and this
+  /// rank's later gets shall come after it. No round trip, as no put is under way, and not counted.
+  void settle() { settle(*c_, table_.rank()); }
+  FARSIDE_HOT static void settle(context& c, rank_t rank) {
+    if (!FARSIDE_MUTANT(map_ends_unsettled)) settle_atomics(c.link, rank);
+  }
+
+  bool change_cell(word i, word& expected, word desired) {
+    const word seen = compare_swap(table_.bucket_at(i, words) + 2, expected, desired);
+    return std::exchange(expected, seen) == seen;
+  }
+  word add_to_cell(word i, word step) { return fetch_add(table_.bucket_at(i, words) + 2, step); }
+
+ private:
+  word where(word i) const { return table_.bucket_at(i, words).raw(); }
+
+  FARSIDE_HOT bool has_come(const entry& e, word i) const {
+    if (verify_ == verify::nothing) return true;
+    if (T::cells && verify_ == verify::key && e.top().what() == state::cell && e.key_shows_all())
+      return true;
+    return e.is_sealed(where(i));
+  }
+  void put_body(word i, head h, entry& from, bool fresh, bool through) {
+    const ptr<word> at = table_.bucket_at(i, words);
+    from.mask(h, at.raw());
+    from.seal = from.right_seal(h, at.raw());
+    auto* body = reinterpret_cast<const word*>(&from) + 1;
+    const std::size_t n = words - 1 - (fresh ? 0 : entry::key_words);
+    through ? put_through(at + 1, body, n) : put(at + 1, body, n);
+  }
+  void fetch(word i) {
+    word n = count_ == 0 ? window<entry> : std::min<word>(2 * count_, 512 / words);
+    n = std::min(std::max<word>(n, 1), table_.capacity - i);
+    if (n > small_.size() && large_.size() < n) large_.resize(n);
+    have(i, n, n > small_.size() ? large_.data() : small_.data());
+    far::get(table_.bucket_at(i, words), reinterpret_cast<word*>(window_), n * words);
+  }
+
+  const table& table_;
+  verify verify_;
+  context* c_ = nullptr;
+  word first_ = 0, count_ = 0;
+  entry* window_ = nullptr;
+  std::array<entry, window<entry>> small_;
+  std::vector<entry> large_;
+};
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map

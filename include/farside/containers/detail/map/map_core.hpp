@@ -1,0 +1,338 @@
+// A hash map's state, and its operations in full: all that the fast path declines (fast_path.hpp).
+// docs/protocols/hash_map.md has the states, the invariants and why it is right.
+#pragma once
+
+#include <farside/containers/detail/concurrency_check.hpp>
+#include <farside/containers/detail/dispatch/choice.hpp>
+#include <farside/containers/detail/map/cell_cache.hpp>
+#include <farside/containers/detail/map/far_access.hpp>
+#include <farside/containers/detail/map/growth.hpp>
+#include <farside/containers/detail/map/update.hpp>
+
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+template <class T>
+class map_core : public shared_state {
+ public:
+  using traits = T;
+  using K = typename T::key_type;
+  using V = typename T::mapped_type;
+  using entry = typename T::entry;
+  using outcome_type = outcome<V>;
+  static constexpr std::size_t bucket_words = T::bucket_words;
+  static constexpr bool may_be_coherent = !never_coherent<transport>;
+
+  map_core(const container_options& with, word capacity)
+      : shared_state("hash_map", with),
+        c(*where),
+        tables(*this, bucket_words, std::max(capacity, least_capacity)),
+        overlaps(*this),
+        pending_(members.size()) {
+    constexpr double keys = T::key_store::in_place ? 0 : 1,
+                     values = T::value_store::in_place ? 0 : 1;
+    choice.open(*this, with,
+                {{container_operation::find, {1 + keys + values, 0, 0}},
+                 {container_operation::insert, {T::in_place ? 0 : 1 + keys, 1, 1}},
+                 {container_operation::modify, {1 + keys + values, T::cells ? 0.0 : 1.0, 1}},
+                 {container_operation::erase, {1 + keys, 0, 1}}});
+    if (choice.any()) tables.without_fast_path();
+  }
+
+  void counting_changed() override { tables.look_at_fast_path(); }
+  void runtime_ended() override { tables.look_at_fast_path(); }
+  void before_end() override { choice.settle(c); }
+  void before_barrier() override {
+    tables.size = own_size();
+    tables.before_barrier();
+    if (c.threads == thread_level::single) retire_dropped();
+  }
+  void after_barrier() override {
+    tables.after_barrier();
+    overlaps.next_epoch();
+    unreachable_.after_barrier(free_key);
+  }
+  void release() override {
+    tables.forget();  // what others have retired they are about to free
+    if constexpr (!T::in_place) release_bytes(tables.of(members.rank()));
+    unreachable_.end(free_key);
+    for (const dropped& key : dropped_) free_key(key);
+    overlaps.release();
+    tables.release();
+  }
+
+  static word hash_of(const K& key) { return T::hash_of(key); }
+  key_location place_of(const K& key) const {
+    return {hash_of(key), static_cast<std::uint32_t>(pending_.size())};
+  }
+
+  /// How many entries this rank has added, less those it has erased.
+  word own_size() const {
+    word sum = 0;
+    for (rank_t m = 0; m < members.size(); ++m) sum += tables.facts(m).taken();
+    return sum - erased_;
+  }
+  word total_size() {
+    tables.size = own_size();
+    return tables.total_size();
+  }
+
+  /// Whether an operation of this kind is to be sent to the member that holds its key.
+  bool sends_to_owner(container_operation kind, rank_t member, concurrency with) const {
+    return choice.asks(kind) && member != members.rank() &&
+           !includes(with, concurrency::owner_only);
+  }
+  /// The same for many, of which some may be this rank's own.
+  bool sends_to_owners(container_operation kind, concurrency with) const {
+    return choice.asks(kind) && !includes(with, concurrency::owner_only);
+  }
+
+  /// Calls `work(access)` with the access that fits. `have`: buckets that have been read already.
+  template <class Work>
+  auto with_access(table& t, Work work, concurrency with = concurrency::nothing,
+                   verify what = verify::seal, bucket_window<T>* have = nullptr) {
+    if (includes(with, concurrency::owner_only) && t.own != nullptr) {
+      local_access<T, false> in(t, c.link.coherent());
+      return work(in);
+    }
+    if constexpr (may_be_coherent) {
+      if (t.direct != nullptr) {
+        direct_access<T, false> in(c, t);
+        return work(in);
+      }
+    }
+    far_access<T, false> in(c, t, what);
+    if (have != nullptr) in.have(have->first, have->count, have->buckets.data());
+    return work(in);
+  }
+
+  /// One-sided, in full. `have` is a window of buckets of this key, read by the caller. A rank that
+  /// gives up gets `blocked`.
+  template <if_blocked B>
+  [[gnu::noinline]] outcome_type find(pass_type<K> key, concurrency with,
+                                      bucket_window<T>* have = nullptr) {
+    constexpr auto only_finds = concurrency::find | concurrency::owner_only;
+    const key_location where = place_of(key);
+    table* t = have != nullptr ? have->in : &tables.of(where.member);
+    while (true) {
+      found_value<T> found = with_access(
+          *t, [&](auto& in) { return find_in<B, T>(in, where, key); }, with,
+          includes(only_finds, with) ? verify::nothing : verify::key, std::exchange(have, nullptr));
+      if (found.what == result::full)
+        found.what = tables.has_next(*t) ? result::moved : result::done;
+      if (found.what != result::moved) {
+        outcome_type done{found.what};
+        done.value = std::move(found.value);
+        return done;
+      }
+      t = &tables.next_of(where.member, *t);
+    }
+  }
+
+  /// The same of a change. Handlers give up, and leave counting and growing to the caller.
+  template <if_blocked B, class Update>
+  [[gnu::noinline]] outcome_type update(pass_type<K> key, pass_type<Update> by, concurrency with,
+                                        bucket_window<T>* have = nullptr) {
+    constexpr bool waits = B == if_blocked::wait;
+    constexpr bool remembers = waits && T::cells && T::key_store::in_place && adds<Update>;
+    if constexpr (remembers)
+      if (auto done = add_to_known(key, by.value)) return *std::move(done);
+    const key_location where = place_of(key);
+    table* t = have != nullptr ? have->in : &tables.of(where.member);
+    new_bucket<T> made;
+    made.unseen = have == nullptr;
+    while (true) {
+      outcome_type done = with_access(
+          *t, [&](auto& in) { return map::update<B, T>(in, *t, where, key, by, made); }, with,
+          verify::seal, std::exchange(have, nullptr));
+      switch (done.what) {
+        case result::done:
+          if constexpr (remembers)
+            if (done.value && !done.strained) remember(made.index, *t, key);
+          if (waits || FARSIDE_MUTANT(engine_owner_counts)) account_for(where.member, *t, done);
+          return done;
+        case result::again:
+          continue;
+        case result::full:
+          if (erases<Update> && !tables.has_next(*t)) return {};
+          if constexpr (waits) {
+            if (!erases<Update>) grow(*this, where.member, *t);
+          } else if (!tables.has_next(*t)) {
+            return {result::blocked};
+          }
+          [[fallthrough]];
+        case result::moved:
+          t = waits ? &settled_next(*this, where.member, *t) : &tables.next_of(where.member, *t);
+          continue;
+        default:
+          break;
+      }
+      if constexpr (!waits) return {result::blocked};
+      if (done.what == result::frozen) t = &settled_next(*this, where.member, *t);
+      if (done.what == result::widen) move_table(*this, where.member, *t, t->capacity);
+      if (done.what == result::strained && !widen_if_there_is_room(*this, where.member, *t))
+        made.no_room = true;
+    }
+  }
+
+  /// What has been done is counted, and a table grows if it is time. Of a change by a handler the
+  /// caller does this. A home that was taken tells that a table fills up: with few of them it is far
+  /// from full.
+  FARSIDE_HOT void account_for(rank_t member, table& t, const outcome_type& done) {
+    if (done.count == counted::at_home || done.count == counted::displaced) {
+      word& left = tables.facts(member).left;
+      add(left, ~word{0});
+      if (done.count == counted::displaced && static_cast<std::int64_t>(load_relaxed(left)) <= 0)
+          [[unlikely]]
+        count_displaced(member, t);
+    } else if (done.count != counted::nothing) {
+      const word one = done.count == counted::erased ? 1 : ~word{0};
+      add(erased_, one);
+      add(pending_[member].dead, one);
+    }
+    if (done.strained) [[unlikely]]
+      widen_if_there_is_room(*this, member, t);
+  }
+
+  [[gnu::noinline]] void count_displaced(rank_t member, table& t) {
+    constexpr word largest_batch = 256;
+    member_facts& mine = tables.facts(member);
+    const word fresh = mine.taken() - load_relaxed(mine.told);
+    const word batch = std::clamp<word>(t.capacity / (32 * members.size()), 1, largest_batch);
+    if (fresh >= batch) add(mine.told, fresh);
+    if (c.threads == thread_level::single) mine.tell_again_at(mine.told + batch);
+    if (fresh < batch) return;
+    const word used = fetch_add(t.field(header::at_used), fresh) + fresh;
+    if (word dead = atomic(pending_[member].dead).exchange(0); dead != 0)
+      fetch_add(t.field(header::at_dead), dead);
+    if (used * 10 > t.capacity * 7)
+      grow_early(*this, member, t, used, pending_[member].no_room_until);
+  }
+
+  /// Empties this rank's own table; nobody else is there.
+  void clear_own() {
+    table& t = settled(*this, members.rank());
+    if constexpr (!T::in_place) release_bytes(t);
+    std::vector<word> zeros(bucket_words * chunk);
+    for (word i = 0; i < t.capacity; i += chunk)
+      put(t.bucket_at(i, bucket_words), zeros.data(),
+          std::min(chunk, t.capacity - i) * bucket_words);
+    swap(t.field(header::at_used), 0);
+    swap(t.field(header::at_dead), 0);
+    flush(t.rank());
+    for (counts& mine : pending_) mine = {};
+    for (rank_t m = 0; m < members.size(); ++m) {
+      member_facts& mine = tables.facts(m);
+      mine.left = mine.until = mine.told = 0;
+    }
+    erased_ = 0;
+    known_.clear();
+  }
+
+  /// The bytes of a key that did not go along with its table wait to be freed. Who still reads the
+  /// old table compares with them.
+  void drop_key(rank_t member, const table& t, const entry& e) {
+    if constexpr (!T::key_store::in_place) {
+      dropped key{member, t.at.offset(), {}};
+      std::copy_n(e.key(), entry::key_words, key.stored);
+      std::lock_guard lock(c.mutex);
+      dropped_.push_back(key);
+    }
+  }
+
+  /// Buckets a member, so that `entries` altogether make no table grow: two thirds full, and more
+  /// where so few entries will be spread unevenly (four standard deviations).
+  static word capacity_for(word entries, rank_t over) {
+    word each = (entries + over - 1) / over;
+    return each + each / 2 + static_cast<word>(6 * std::sqrt(static_cast<double>(each))) + 8;
+  }
+
+  context& c;
+  directory tables;
+  concurrency_check overlaps;
+  engine_choice choice;
+
+ private:
+  /// Adds to a cell whose place this rank knows, by one atomic; nothing if it knows none, or it did
+  /// not count, as the cell was erased or moves.
+  FARSIDE_HOT std::optional<outcome_type> add_to_known(pass_type<K> key, V step) {
+    const auto* known = known_.find(tables.epoch, key);
+    if (known == nullptr || !cell::small_step(step)) return std::nullopt;
+    // The atomic may serve others, who may put another cell in the place of the known one.
+    const auto [at, in, index] = std::tuple(known->at, known->in, known->index);
+    const auto amount = static_cast<word>(static_cast<std::int64_t>(step));
+    const word old = fetch_add(at, amount);
+    far_access<T, false>::settle(c, at.rank());
+    far_access<T, false> cells(c, *in, verify::seal);
+    outcome_type done = what_adding_did<T>(cells, index, old, amount);
+    if (done.what == result::done && !done.strained) [[likely]]
+      return done;
+    if (auto* still = known_.find(tables.epoch, key); still != nullptr) still->forget();
+    if (done.what != result::done) return std::nullopt;
+    account_for(place_of(key).member, *in, done);
+    return done;
+  }
+  void remember(word index, table& t, const K& key) {
+    if (t.direct == nullptr && c.threads == thread_level::single)
+      known_.remember(tables.epoch, t, index, t.bucket_at(index, bucket_words) + 2, key);
+  }
+
+  /// Counts of this rank, which several threads may share.
+  FARSIDE_HOT void add(word& count, word n) {
+    if (c.threads == thread_level::single) [[likely]]
+      count += n;
+    else
+      atomic(count).fetch_add(n, std::memory_order_relaxed);
+  }
+
+  /// A key whose bytes wait to be freed.
+  struct dropped {
+    rank_t member;
+    word table_offset;
+    word stored[T::key_store::words];
+  };
+  static void free_key(const dropped& key) { T::key_store::release(key.stored); }
+
+  /// Retires those whose table has been left.
+  void retire_dropped() {
+    auto in_use = std::partition(dropped_.begin(), dropped_.end(), [&](const dropped& key) {
+      return !tables.in_use(key.member, key.table_offset);
+    });
+    for (auto key = dropped_.begin(); key != in_use; ++key) unreachable_.add(*key);
+    dropped_.erase(dropped_.begin(), in_use);
+    unreachable_.before_barrier();
+  }
+
+  /// Frees the bytes of all entries in this rank's own tables; nobody else is there.
+  void release_bytes(table& first) {
+    for (table* t = &first;;) {
+      local_access<T, false> in(*t, c.link.coherent());
+      for (word i = 0; i < t->capacity; ++i) {
+        const head h = in.top(i);
+        if (h.what() == state::empty || h.moved()) continue;
+        entry e;
+        in.template read<if_blocked::wait>(i, h, e);
+        T::key_store::release(e.key());
+        if (h.what() == state::plain) T::value_store::release(e.value());
+      }
+      if (!tables.has_next(*t)) return;
+      t = &tables.next_of(members.rank(), *t);
+    }
+  }
+
+  std::vector<dropped> dropped_;  ///< their tables are still there
+  retirement<dropped> unreachable_;
+  cell_cache<K, typename T::hasher> known_;
+  struct counts {
+    word dead = 0;           ///< erased, less revived, since it was told
+    word no_room_until = 0;  ///< see grow_early()
+  };
+  std::vector<counts> pending_;  ///< of each member
+  word erased_ = 0;              ///< by this rank, less those it has revived
+};
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map

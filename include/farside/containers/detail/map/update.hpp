@@ -1,0 +1,224 @@
+// Changing a key in one table: insert, assign, accumulate, modify and erase, over any way to the
+// buckets.
+#pragma once
+
+#include <farside/containers/detail/map/probe.hpp>
+#include <farside/containers/detail/map/update_kinds.hpp>
+
+#include <algorithm>
+
+namespace far::inline FARSIDE_BACKEND::detail::map {
+
+/// An operation under way, from attempt to attempt: a bucket being prepared, whose bytes, if it has
+/// any elsewhere, are freed unless it was used; and what earlier attempts have found out.
+template <class T>
+struct new_bucket {
+  using V = typename T::mapped_type;
+
+  new_bucket() = default;
+  new_bucket(const new_bucket&) = delete;
+  ~new_bucket() {
+    if constexpr (!T::key_store::in_place)
+      if (has_key) T::key_store::release(content.key());
+    drop_value();
+  }
+  FARSIDE_HOT void set_key(const typename T::key_type& key) {
+    if (!has_key) T::key_store::pack(key, content.key());
+    has_key = true;
+  }
+  FARSIDE_HOT void set_value(const V& value) {
+    drop_value();
+    T::value_store::pack(value, content.value());
+    has_value = true;
+  }
+  /// The value of a new entry: in a cell if it fits one.
+  FARSIDE_HOT state fill(const V& value) {
+    if constexpr (T::cells) {
+      if (cell::fits(value)) [[likely]] {
+        content.value()[0] = cell::encode(value);
+        return state::cell;
+      }
+    }
+    set_value(value);
+    return state::plain;
+  }
+  FARSIDE_HOT void drop_value() {
+    if constexpr (!T::value_store::in_place)
+      if (has_value) T::value_store::release(content.value());
+    has_value = false;
+  }
+  typename T::entry content;
+  bool has_key = false, has_value = false;
+  bool unseen = true;    ///< no bucket of the key has been looked at
+  bool no_room = false;  ///< for the table in which a strained cell would be a plain bucket
+  word index = 0;        ///< where the key's bucket was found
+};
+
+/// Takes an empty bucket for a new key. False: another rank was faster. Nothing that can fail comes
+/// after the head is won.
+template <class T, class Access, class Update>
+FARSIDE_HOT inline bool create(Access& in, word index, head seen, bool unseen,
+                               const key_location& where, const typename T::key_type& key,
+                               const Update& by, new_bucket<T>& made) {
+  made.set_key(key);
+  const state what = made.fill(by.initial());
+  head h(what, where.fingerprint(), seen.version() + 1);
+  if (!(unseen ? in.take_if_empty(index, h) : in.change(index, seen, h)) &&
+      !(unseen && FARSIDE_MUTANT(map_home_taken_by_force)))
+    return false;
+  made.has_key = made.has_value = false;
+  in.write_through(index, h, made.content, true);
+  return true;
+}
+
+/// What an addition to a cell, which was `old`, has done. One to a cell that moves, or was erased, is
+/// made but does not count: `again`.
+template <class T, class Access>
+FARSIDE_HOT inline outcome_of<T> what_adding_did(Access& in, word index, word old, word amount) {
+  if (old & (cell::frozen | cell::absent) && !FARSIDE_MUTANT(map_frozen_cell_counts)) [[unlikely]]
+    return {result::again};
+  outcome_of<T> done;
+  done.value = cell::decode<typename T::mapped_type>(old);
+  if (cell::strained(old + amount)) [[unlikely]] {
+    word expected = old + amount;
+    in.change_cell(index, expected, expected | cell::widen);
+    done.strained = true;
+  }
+  return done;
+}
+/// One atomic.
+template <class T, class Access>
+FARSIDE_HOT inline outcome_of<T> add_to_cell(Access& in, word index, typename T::mapped_type step) {
+  const auto amount = static_cast<word>(static_cast<std::int64_t>(step));
+  const word old = in.add_to_cell(index, amount);
+  in.settle();
+  return what_adding_did<T>(in, index, old, amount);
+}
+
+/// Of a cell that is there: `e` is a copy of its bucket.
+template <if_blocked B, class T, class Access, class Update>
+FARSIDE_HOT inline outcome_of<T> update_cell(Access& in, word index, const typename T::entry& e,
+                                             const Update& by, bool no_room) {
+  using V = typename T::mapped_type;
+  constexpr bool waits = B == if_blocked::wait;
+  word seen = e.value()[0];
+  if (seen & cell::frozen) [[unlikely]]
+    return {result::frozen};
+  const bool was_there = !(seen & cell::absent);
+  if constexpr (erases<Update>) {
+    if (!was_there) return {};
+    if (!in.change_cell(index, seen, cell::absent | cell::bias)) return {result::again};
+    in.settle();
+    return {result::done, true, counted::erased};
+  } else {
+    if (!Update::changes && was_there) return {};
+    if constexpr (adds<Update>) {
+      if (was_there && (!cell::strained(seen) || no_room)) [[likely]] {
+        if (cell::small_step(by.value) && cell::bears_more(seen))
+          return add_to_cell<T>(in, index, by.value);
+      } else if (was_there) {
+        return {waits ? result::strained : result::blocked};
+      }
+    }
+    std::optional<V> old;
+    if (was_there) old = cell::decode<V>(seen);
+    const V wanted = was_there ? V(by.next(*old)) : V(by.initial());
+    if (!cell::fits(wanted)) {
+      if (!waits) return {result::blocked};
+      return {in.change_cell(index, seen, seen | cell::widen) ? result::widen : result::again};
+    }
+    const word desired = cell::encode(wanted) | (seen & cell::widen);
+    if (!in.change_cell(index, seen, desired) && !FARSIDE_MUTANT(map_lost_swap_taken_for_won))
+      return {result::again};
+    in.settle();
+    outcome<V> done{result::done, !was_there, was_there ? counted::nothing : counted::revived};
+    if constexpr (Update::result_is == gives::old) done.value = old;
+    if constexpr (Update::result_is == gives::made) done.value = wanted;
+    return done;
+  }
+}
+
+/// Of a plain bucket, or of one that was erased: `e` is a copy of it.
+template <if_blocked B, class T, class Access, class Update>
+FARSIDE_HOT inline outcome_of<T> update_plain(Access& in, word index, typename T::entry& e,
+                                              const Update& by, new_bucket<T>& made) {
+  using V = typename T::mapped_type;
+  head h = e.top();
+  if (h.frozen()) return {result::frozen};
+  const bool was_there = h.what() == state::plain;
+  if constexpr (erases<Update>) {
+    if (!was_there) return {};
+    if (!in.change(index, h, h.as(state::erased))) return {result::again};
+    in.settle();
+    T::value_store::release(e.value());
+    return {result::done, true, counted::erased};
+  } else {
+    if (!Update::changes && was_there) return {};
+    outcome<V> done{result::done, !was_there, was_there ? counted::nothing : counted::revived};
+    std::optional<V> old;
+    if constexpr (Update::reads) {
+      if (was_there) {
+        old = T::value_store::unpack(e.value());
+        if (!old) return {B == if_blocked::wait ? result::again : result::blocked};
+      }
+      V wanted = old ? V(by.next(*old)) : V(by.initial());
+      made.set_value(wanted);
+      if constexpr (Update::result_is == gives::made) done.value = std::move(wanted);
+    } else {
+      made.set_value(by.initial());
+    }
+    head desired = h.next_version(state::plain);
+    if (FARSIDE_MUTANT(map_version_not_counted))
+      desired = head(state::plain, h.fingerprint(), h.version());
+    if (!in.change(index, h, desired) && !FARSIDE_MUTANT(map_lost_race_taken_for_won))
+      return {result::again};
+    typename T::entry fresh = e;
+    std::copy_n(made.content.value(), T::entry::value_words, fresh.value());
+    made.has_value = false;
+    in.write_through(index, desired, fresh, false);
+    if (was_there) T::value_store::release(e.value());
+    if constexpr (Update::result_is == gives::old) done.value = std::move(old);
+    return done;
+  }
+}
+
+/// One attempt to change a key in `t`: done, or why not; then nothing has changed. A caller that
+/// waits has seen to it that `t` is settled: all of the table before it has moved into it. One that
+/// gives up does so where `t` is not, instead of creating an entry.
+template <if_blocked B, class T, bucket_access<T> Access, class Update>
+FARSIDE_HOT inline outcome_of<T> update(Access& in, const table& t, const key_location& where,
+                                        const typename T::key_type& key, const Update& by,
+                                        new_bucket<T>& made) {
+  if constexpr (!Update::changes && T::in_place) {
+    // Most inserts find their home empty: they take it without a look, or after one at its head.
+    const word home = where.home(t.capacity);
+    if (std::exchange(made.unseen, false) && t.settled.load(std::memory_order_relaxed) &&
+        (!Access::is_fast || in.top(home).is_empty()) &&
+        create<T>(in, home, head(), true, where, key, by, made))
+      return {result::done, true, counted::at_home};
+  }
+  lookup<T> found = probe<B, T>(in, where, key);
+  if (found.what == result::mine) [[likely]] {
+    made.index = found.index;
+    if constexpr (T::cells) {
+      if (found.content.top().what() == state::cell) [[likely]]
+        return update_cell<B, T>(in, found.index, found.content, by, made.no_room);
+    }
+    return update_plain<B, T>(in, found.index, found.content, by, made);
+  }
+  if constexpr (!erases<Update>) {
+    if (found.what == result::absent) {
+      if (B == if_blocked::give_up && !t.settled.load(std::memory_order_relaxed) &&
+          !FARSIDE_MUTANT(map_fast_creates_unsettled))
+        return {result::blocked};
+      if (!create<T>(in, found.index, found.seen, false, where, key, by, made))
+        return {result::again};
+      return {result::done, true, found.at_home ? counted::at_home : counted::displaced};
+    }
+  } else if (found.what == result::absent) {
+    return {};
+  }
+  return {found.what};
+}
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::map
