@@ -116,6 +116,11 @@ class csr {
     values_.resize(nnz);
   }
 
+  /// The same, or false where there is no memory for it. Local; no communication.
+  [[nodiscard]] bool try_resize(std::size_t nnz) {
+    return columns_.try_resize(nnz) && values_.try_resize(nnz);
+  }
+
   /// Orders every row by columns. Local; costs a pass over rows that are ordered already.
   void sort_rows();
 

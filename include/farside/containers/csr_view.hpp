@@ -90,8 +90,10 @@ class csr_row {
 
 template <class T, class I = std::int32_t>
 class csr_view {
-  static_assert(std::is_integral_v<I> && !std::is_same_v<I, bool>,
-                "column indices of a csr_view are integers");
+  static_assert(
+      std::is_integral_v<I> && std::is_signed_v<I>,
+      "column indices are signed integers: std::int32_t, or std::int64_t for tiles of more "
+      "than 2^31 columns");
 
  public:
   using value_type = T;

@@ -1,0 +1,260 @@
+// C = A B, all of them sparse (SpGEMM), on one rank, over any semiring.
+//
+//   far::csr<double> c = far::spgemm(a.view(), b.view());
+//
+//   far::sparse_multiplier<float, std::int32_t, far::min_plus<float>> m;     // keeps its tables
+//   from call to call auto paths = m.multiply(a.view(), b.view(), {.sorted = false, .between_blocks
+//   = [] { far::progress(); }});
+//
+// Row by row (Gustavson): row i of C is the sum of those rows of B that the entries of row i of A
+// name, each multiplied by its entry. A pass over row i of A alone gives the number of products, a
+// bound for the row's size, and, where rows of B are sorted, the window of columns in which it
+// lies. Both choose how the row is added up (row_sum.hpp).
+//
+//   time      about one load and one store for each product; rows of B come from memory once for
+//   each entry of A that
+//             names them, and are asked for ahead of time
+//   memory    multiply() writes C once, in order, into arrays with room for all products, and gives
+//   back what is left: room
+//             that is not written takes no memory (detail/plain_array.hpp). So A, B, C and the
+//             tables, of less than 2 x sizeof(T) x columns of B, are all there is.
+//
+// Where the result has to lie in memory of the caller's, count() says how much that is, and fill()
+// computes it: twice the passes over B. The result's pattern depends on the patterns of A and B
+// only: entries whose products cancel out stay stored.
+//
+// A rank that multiplies serves nobody meanwhile. So the rows are done in blocks, and
+// `between_blocks` is called after each: it may communicate. A block ends after the row that
+// completes `block_products` products, a fraction of a millisecond; a single row is never
+// interrupted.
+//
+// Everything is local. A sparse_multiplier is for one thread at a time.
+#pragma once
+
+#include <farside/algorithms/local/csr_writer.hpp>
+#include <farside/algorithms/local/row_sum.hpp>
+
+#include <functional>
+
+namespace far::inline FARSIDE_BACKEND {
+
+/// How to multiply two sparse matrices.
+struct spgemm_options {
+  /// Whether rows of the result have to be in order. Costs nothing for most rows; see row_sum.hpp.
+  bool sorted = true;
+  /// Products of a block of rows, after which `between_blocks` is called.
+  std::size_t block_products = std::size_t{1} << 18;
+  /// Called between blocks of rows. It may communicate, and throw.
+  std::function<void()> between_blocks{};
+};
+
+namespace detail {
+
+template <class A, class B>
+void require_product(const char* operation, const A& a, const B& b) {
+  if (a.columns != b.rows)
+    raise(operation, " was given a matrix of ", a, " and one of ", b,
+          ". The first one has to have as many columns as the second one has rows.");
+}
+
+}  // namespace detail
+
+/// How many products of entries C = A B takes: half its flops, and a bound for the entries of C.
+/// Local; costs a pass over A.
+template <class T, class I>
+std::uint64_t count_products(const csr_view<T, I>& a, const csr_view<T, I>& b) {
+  detail::require_product("count_products", a.shape(), b.shape());
+  std::uint64_t products = 0;
+  for (I k : a.columns()) products += b.row_size(static_cast<std::size_t>(k));
+  return products;
+}
+
+/// Multiplies sparse matrices. Keeps its tables, so that many small products cost no allocations.
+template <class T, class I = std::int32_t, semiring_over<T> S = plus_times<T>>
+class sparse_multiplier {
+ public:
+  /// Local; no communication.
+  explicit sparse_multiplier(const S& over = S()) : over_(over), sum_(over) {}
+
+  /// C = A B. Local; see the header for what it costs.
+  csr<T, I> multiply(const csr_view<T, I>& a, const csr_view<T, I>& b,
+                     const spgemm_options& options = {});
+
+  /// Sets row_begin[i + 1] to how many entries rows 0 to i of C = A B have together, and
+  /// row_begin[0] to 0. Local; costs about what the product costs, and writes nothing else.
+  void count(const csr_view<T, I>& a, const csr_view<T, I>& b, std::span<std::int64_t> row_begin,
+             const spgemm_options& options = {});
+
+  /// C = A B into arrays of the size that count() has found. The values of A and B may have changed
+  /// since then, the places of their entries not. Local; costs what multiply() costs.
+  void fill(const csr_view<T, I>& a, const csr_view<T, I>& b,
+            std::span<const std::int64_t> row_begin, std::span<I> columns, std::span<T> values,
+            const spgemm_options& options = {});
+
+ private:
+  struct row_plan {
+    std::size_t products = 0;
+    detail::column_window window;
+  };
+
+  /// Calls row(i, plan) for all rows of A, in blocks.
+  template <class Row>
+  void for_each_row(const csr_view<T, I>& a, const csr_view<T, I>& b, const spgemm_options& options,
+                    Row row);
+  row_plan plan(const csr_view<T, I>& a, const csr_view<T, I>& b, std::size_t i) const;
+  /// Writes row i of C, if there is room for its entries, and returns how many it has.
+  std::size_t write_row(const csr_view<T, I>& a, const csr_view<T, I>& b, std::size_t i,
+                        const row_plan& plan, bool sorted, I* columns, T* values, std::size_t room);
+
+  [[no_unique_address]] S over_;
+  detail::row_sum<T, I, S> sum_;
+};
+
+/// C = A B over a semiring. Local; costs what sparse_multiplier::multiply() costs, and the
+/// allocation of its tables.
+template <class T, class I, semiring_over<T> S = plus_times<T>>
+csr<T, I> spgemm(const csr_view<T, I>& a, const csr_view<T, I>& b, const S& over = S(),
+                 const spgemm_options& options = {}) {
+  return sparse_multiplier<T, I, S>(over).multiply(a, b, options);
+}
+
+// ---- definitions ------------------------------------------------------------------------------
+
+template <class T, class I, semiring_over<T> S>
+auto sparse_multiplier<T, I, S>::plan(const csr_view<T, I>& a, const csr_view<T, I>& b,
+                                      std::size_t i) const -> row_plan {
+  // How far ahead, in entries of A, things are asked for: first where a row of B begins, then the
+  // row itself.
+  constexpr std::size_t ahead = 8;
+  const I* all = a.columns().data();
+  const I* b_columns = b.columns().data();
+  const T* b_values = b.values().data();
+  const std::size_t last = a.nnz() - 1;
+  const std::size_t begin = a.entries_before(i), end = begin + a.row_size(i);
+
+  row_plan result;
+  result.window = {b.shape().columns, 0};
+  for (std::size_t e = begin; e < end; ++e) {
+    auto later = static_cast<std::size_t>(all[std::min(e + 2 * ahead, last)]);
+    __builtin_prefetch(b.row_begin().data() + later);
+    std::size_t soon = b.entries_before(static_cast<std::size_t>(all[std::min(e + ahead, last)]));
+    __builtin_prefetch(b_columns + soon);
+    __builtin_prefetch(b_values + soon);
+
+    auto k = static_cast<std::size_t>(all[e]);
+    const std::size_t first = b.entries_before(k), size = b.row_size(k);
+    if (size == 0) continue;
+    result.products += size;
+    if (b.sorted()) {
+      auto& [low, high] = result.window;
+      low = std::min(low, static_cast<std::size_t>(b_columns[first]));
+      high = std::max(high, static_cast<std::size_t>(b_columns[first + size - 1]) + 1);
+    }
+  }
+  if (!b.sorted()) result.window = {0, b.shape().columns};
+  return result;
+}
+
+template <class T, class I, semiring_over<T> S>
+template <class Row>
+void sparse_multiplier<T, I, S>::for_each_row(const csr_view<T, I>& a, const csr_view<T, I>& b,
+                                              const spgemm_options& options, Row row) {
+  detail::require_product("spgemm", a.shape(), b.shape());
+  std::size_t products = 0;
+  for (std::size_t i = 0; i < a.rows(); ++i) {
+    if (products >= options.block_products) {
+      products = 0;
+      if (options.between_blocks) options.between_blocks();
+    }
+    row_plan found;
+    if (a.row_size(i) != 0 && b.nnz() != 0) found = plan(a, b, i);
+    products += found.products;
+    row(i, found);
+  }
+}
+
+template <class T, class I, semiring_over<T> S>
+std::size_t sparse_multiplier<T, I, S>::write_row(const csr_view<T, I>& a, const csr_view<T, I>& b,
+                                                  std::size_t i, const row_plan& plan, bool sorted,
+                                                  I* columns, T* values, std::size_t room) {
+  if (plan.products == 0) return 0;
+  const auto of_a = a.row(i);
+  if (of_a.size() == 1 && (b.sorted() || !sorted)) {  // nothing to add: a multiple of a row of B
+    const auto [k, x] = *of_a.begin();
+    const auto of_b = b.row(static_cast<std::size_t>(k));
+    if (of_b.size() > room) return of_b.size();
+    std::ranges::copy(of_b.columns(), columns);
+    for (std::size_t e = 0; e < of_b.size(); ++e) values[e] = over_.multiply(x, of_b.values()[e]);
+    return of_b.size();
+  }
+  sum_.begin(plan.products, plan.window);
+  for (auto [k, x] : of_a) {
+    const auto of_b = b.row(static_cast<std::size_t>(k));
+    const T* with = of_b.values().data();
+    sum_.add(of_b.columns().data(), of_b.size(), 0,
+             [&, x = x](std::size_t e) -> T { return over_.multiply(x, with[e]); });
+  }
+  return sum_.take(columns, values, room, sorted);
+}
+
+template <class T, class I, semiring_over<T> S>
+csr<T, I> sparse_multiplier<T, I, S>::multiply(const csr_view<T, I>& a, const csr_view<T, I>& b,
+                                               const spgemm_options& options) {
+  detail::csr_writer<T, I> c({a.rows(), b.shape().columns}, count_products(a, b));
+  for_each_row(a, b, options, [&](std::size_t i, const row_plan& plan) {
+    const std::size_t most = std::min(plan.products, b.shape().columns);
+    auto [columns, values] = c.room(most);
+    c.end_row(write_row(a, b, i, plan, options.sorted, columns, values, most));
+  });
+  return c.finish(options.sorted);
+}
+
+template <class T, class I, semiring_over<T> S>
+void sparse_multiplier<T, I, S>::count(const csr_view<T, I>& a, const csr_view<T, I>& b,
+                                       std::span<std::int64_t> row_begin,
+                                       const spgemm_options& options) {
+  if (row_begin.size() != a.rows() + 1)
+    detail::raise("count of a sparse product was given ", row_begin.size(),
+                  " row pointers for a result of ", a.rows(),
+                  " rows. Give one more than there are rows.");
+  row_begin[0] = 0;
+  for_each_row(a, b, options, [&](std::size_t i, const row_plan& plan) {
+    std::size_t size = plan.products;
+    if (a.row_size(i) > 1 && size != 0) {
+      sum_.begin(plan.products, plan.window);
+      for (I k : a.row(i).columns()) {
+        const auto of_b = b.row(static_cast<std::size_t>(k)).columns();
+        sum_.add(of_b.data(), of_b.size(), 0);
+      }
+      size = sum_.count();
+    }
+    row_begin[i + 1] = row_begin[i] + static_cast<std::int64_t>(size);
+  });
+}
+
+template <class T, class I, semiring_over<T> S>
+void sparse_multiplier<T, I, S>::fill(const csr_view<T, I>& a, const csr_view<T, I>& b,
+                                      std::span<const std::int64_t> row_begin, std::span<I> columns,
+                                      std::span<T> values, const spgemm_options& options) {
+  if (row_begin.size() != a.rows() + 1 || row_begin[0] != 0 ||
+      static_cast<std::size_t>(row_begin.back()) > std::min(columns.size(), values.size()))
+    detail::raise("fill of a sparse product was given arrays that do not fit each other: ",
+                  row_begin.size(), " row pointers for ", a.rows(), " rows, and room for ",
+                  std::min(columns.size(), values.size()),
+                  " entries. Give the row pointers that count() has set, and arrays as long as the "
+                  "last one of them says.");
+  for_each_row(a, b, options, [&](std::size_t i, const row_plan& plan) {
+    // A row that is larger than was counted must not be written: its bound is compared before, its
+    // size after.
+    auto first = static_cast<std::size_t>(row_begin[i]);
+    auto size = static_cast<std::size_t>(row_begin[i + 1]) - first;
+    std::size_t written = write_row(a, b, i, plan, options.sorted, columns.data() + first,
+                                    values.data() + first, size);
+    if (written != size)
+      detail::raise("row ", i, " of a sparse product has ", written, " entries, but ", size,
+                    " were counted. The places of entries must not change between count() and "
+                    "fill().");
+  });
+}
+
+}  // namespace far::inline FARSIDE_BACKEND
