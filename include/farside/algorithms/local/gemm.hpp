@@ -5,15 +5,14 @@
 //
 // Blocks of A and B are copied ("packed") so that the innermost loop reads both from end to end:
 //
-//   for each block of columns of C                           B's block: depth x columns, in the
-//   third cache
-//     for each block of the sum (depth)                      packed in panels as wide as a tile
-//       for each block of rows of C                          A's block: rows x depth, in the second
-//       cache
-//         for each tile of C, rows x columns in registers    one panel of B in the first cache
-//           for each step of depth: column of A x row of B
+//   for each block of columns of C
+//     for each block of the sum (depth)                B's block, packed, is in the third cache
+//       for each block of rows of C                    A's block, packed, is in the second cache
+//         for each tile of C                           a panel of B is in the first cache
+//           for each step of depth                     the tile is in registers:
+//             add a column of A's panel x a row of B's panel
 //
-// A tile fills most of the processor's registers (tile_shape). Tiles at the edges, which are
+// A tile fills most of the processor's registers (gemm_tile). Tiles at the edges, which are
 // smaller, are computed in full beside C, and only their part is copied. The kernel is compiled for
 // each instruction set, and the best one that the machine has is called (vectors.hpp).
 //
@@ -28,48 +27,20 @@
 // Everything is local.
 #pragma once
 
+#include <farside/algorithms/local/dense_operand.hpp>
 #include <farside/algorithms/local/options.hpp>
 #include <farside/algorithms/local/vectors.hpp>
-#include <farside/containers/matrix_view.hpp>
 #include <farside/detail/plain_array.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #if FARSIDE_USE_BLAS
 #include <farside/algorithms/local/gemm_blas.hpp>
 #endif
 
 namespace far::inline FARSIDE_BACKEND {
 
-/// A dense matrix whose rows are to be read as columns. Only a view: nothing moves. Local; no
-/// communication.
-template <class T>
-struct transposed_view {
-  matrix_view<T> of;
-
-  matrix_shape shape() const { return {of.columns(), of.rows()}; }
-};
-
-/// The transpose of a dense matrix, as an operand of gemm. Local; no communication.
-template <class T>
-transposed_view<const T> transpose(matrix_view<T> of) {
-  return {of};
-}
-
 namespace detail {
-
-/// A matrix that is only read: element (i, j) lies at data[i * row_step + j * column_step].
-template <class T>
-struct strided_operand {
-  const T* data;
-  std::size_t row_step, column_step;
-
-  strided_operand(matrix_view<const T> m)
-      : data(m.data()), row_step(m.leading_dimension()), column_step(1) {}
-  strided_operand(transposed_view<const T> m)
-      : data(m.of.data()), row_step(1), column_step(m.of.leading_dimension()) {}
-
-  const T* at(std::size_t i, std::size_t j) const { return data + i * row_step + j * column_step; }
-};
 
 /// Copies `lines` lines of a matrix, each of `depth` elements, into panels of `width` lines, in
 /// which the lines' first elements lie side by side, then their second ones, and so on. The last
@@ -91,6 +62,24 @@ void pack_panels(const T* from, std::size_t line_step, std::size_t depth_step, s
     }
   }
 }
+
+constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+
+/// Memory for panels, whose vectors must not lie across two cache lines.
+template <class T>
+class aligned_room {
+  static constexpr std::size_t line = 64;
+
+ public:
+  explicit aligned_room(std::size_t size) : memory_(size * sizeof(T) + line) {}
+  T* begin() {
+    auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+    return reinterpret_cast<T*>(memory_.data() + (line - address % line) % line);
+  }
+
+ private:
+  plain_array<std::byte> memory_;
+};
 
 /// Rows and columns of a tile that stays in registers: all of them but for those that hold a row of
 /// B's panel, and an element of A's.
@@ -127,32 +116,32 @@ struct gemm_kernel {
   /// The loops over blocks.
   template <class Tile, class T, class S>
   [[gnu::always_inline]] static void product(const gemm_block<T, S>& all) {
-    // A panel of B takes about half of the first cache, a block of A about half of the second one.
+    // A panel of B takes most of the first cache, a block of A a part of the second one.
     constexpr std::size_t depth_block =
-        std::max<std::size_t>((std::size_t{28} << 10) / (Tile::columns * sizeof(T)), 64);
+        std::max<std::size_t>((std::size_t{48} << 10) / (Tile::columns * sizeof(T)), 64);
     constexpr std::size_t row_block =
-        std::max<std::size_t>((std::size_t{320} << 10) / (depth_block * sizeof(T)) / Tile::rows,
+        std::max<std::size_t>((std::size_t{480} << 10) / (depth_block * sizeof(T)) / Tile::rows,
                               1) *
         Tile::rows;
     constexpr std::size_t column_block = (2048 / Tile::columns + 1) * Tile::columns;
-    const auto round_up = [](std::size_t n, std::size_t to) { return (n + to - 1) / to * to; };
-    plain_array<T> a_panels(std::min(row_block, round_up(all.shape.rows, Tile::rows)) *
-                            std::min(depth_block, all.depth));
-    plain_array<T> b_panels(std::min(column_block, round_up(all.shape.columns, Tile::columns)) *
-                            std::min(depth_block, all.depth));
+    const std::size_t deepest = std::min(depth_block, all.depth);
+    aligned_room<T> a_room(std::min(row_block, round_up(all.shape.rows, Tile::rows)) * deepest);
+    aligned_room<T> b_room(std::min(column_block, round_up(all.shape.columns, Tile::columns)) *
+                           deepest);
+    T *a_panels = a_room.begin(), *b_panels = b_room.begin();
     block_count blocks(*all.options);
     for (std::size_t j = 0; j < all.shape.columns; j += column_block) {
       const std::size_t columns = std::min(column_block, all.shape.columns - j);
       for (std::size_t k = 0; k < all.depth; k += depth_block) {
         const std::size_t depth = std::min(depth_block, all.depth - k);
         pack_panels(all.b.at(k, j), all.b.column_step, all.b.row_step, columns, depth,
-                    Tile::columns, b_panels.data());
+                    Tile::columns, b_panels);
         for (std::size_t i = 0; i < all.shape.rows; i += row_block) {
           const std::size_t rows = std::min(row_block, all.shape.rows - i);
           blocks.next(rows * columns * depth);
           pack_panels(all.a.at(i, k), all.a.row_step, all.a.column_step, rows, depth, Tile::rows,
-                      a_panels.data());
-          tiles<Tile>(*all.over, rows, columns, depth, a_panels.data(), b_panels.data(),
+                      a_panels);
+          tiles<Tile>(*all.over, rows, columns, depth, a_panels, b_panels,
                       all.c + i * all.c_leading + j, all.c_leading);
         }
       }
@@ -169,6 +158,10 @@ struct gemm_kernel {
       for (std::size_t i = 0; i < rows; i += Tile::rows) {
         const std::size_t tile_rows = std::min(Tile::rows, rows - i);
         T* at = c + i * leading + j;
+        for (std::size_t r = 0; r < tile_rows && i + Tile::rows + r < rows;
+             ++r)  // of the next tile
+          for (std::size_t e = 0; e < tile_columns; e += (64 + sizeof(T) - 1) / sizeof(T))
+            __builtin_prefetch(at + (Tile::rows + r) * leading + e);
         if (tile_rows == Tile::rows && tile_columns == Tile::columns) {
           one_tile<Tile>(over, depth, a + i * depth, b + j * depth, at, leading);
         } else {
@@ -216,7 +209,7 @@ void gemm(const A& a, const B& b, matrix_view<T> c, const S& over = S(),
   if (c.shape().size() == 0 || a.shape().columns == 0) return;
 #if FARSIDE_USE_BLAS
   if constexpr (std::is_same_v<S, plus_times<T>> && detail::has_blas<T>)
-    return gemm_by_blas<T>(a, b, c);
+    if (detail::gemm_by_blas<T>(a, b, c, a.shape().columns, options)) return;
 #endif
   detail::gemm_block<T, S> all{&over,
                                detail::strided_operand<T>(a),

@@ -2,31 +2,24 @@
 //
 //   far::csr<double> c = far::spgemm(a.view(), b.view());
 //
-//   far::sparse_multiplier<float, std::int32_t, far::min_plus<float>> m;     // keeps its tables
-//   from call to call auto paths = m.multiply(a.view(), b.view(), {.sorted = false, .between_blocks
-//   = [] { far::progress(); }});
+//   far::sparse_multiplier<float, std::int32_t, far::min_plus<float>> m;  // keeps its tables
+//   auto paths = m.multiply(a.view(), b.view(), {.sorted = false});
 //
 // Row by row (Gustavson): row i of C is the sum of those rows of B that the entries of row i of A
 // name, each multiplied by its entry. A pass over row i of A alone gives the number of products, a
 // bound for the row's size, and, where rows of B are sorted, the window of columns in which it
 // lies. Both choose how the row is added up (row_sum.hpp).
 //
-//   time      about one load and one store for each product; rows of B come from memory once for
-//   each entry of A that
-//             names them, and are asked for ahead of time
-//   memory    multiply() writes C once, in order, into arrays with room for all products, and gives
-//   back what is left: room
-//             that is not written takes no memory (detail/plain_array.hpp). So A, B, C and the
-//             tables, of less than 2 x sizeof(T) x columns of B, are all there is.
+// Time: about one load and one store for each product. Rows of B come from memory once for each
+// entry of A that names them, and are asked for ahead of time.
+//
+// Memory: multiply() writes C once, in order, into arrays with room for all products, and gives
+// back what is left. Room that is not written takes no memory (detail/plain_array.hpp). So A, B, C
+// and the tables, at most sizeof(T) + 1/4 bytes for each column of B, are all there is.
 //
 // Where the result has to lie in memory of the caller's, count() says how much that is, and fill()
 // computes it: twice the passes over B. The result's pattern depends on the patterns of A and B
 // only: entries whose products cancel out stay stored.
-//
-// A rank that multiplies serves nobody meanwhile. So the rows are done in blocks, and
-// `between_blocks` is called after each: it may communicate. A block ends after the row that
-// completes `block_products` products, a fraction of a millisecond; a single row is never
-// interrupted.
 //
 // Everything is local. A sparse_multiplier is for one thread at a time.
 #pragma once
@@ -34,8 +27,6 @@
 #include <farside/algorithms/local/csr_writer.hpp>
 #include <farside/algorithms/local/options.hpp>
 #include <farside/algorithms/local/row_sum.hpp>
-
-#include <functional>
 
 namespace far::inline FARSIDE_BACKEND {
 

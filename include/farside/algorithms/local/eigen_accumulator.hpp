@@ -1,0 +1,73 @@
+// far::eigen_accumulator: a sum of sparse matrices by Eigen, with the interface of the others
+// (accumulators.hpp). Include it only where Eigen is installed; nothing else here needs it.
+//
+// It is eager: accumulate() adds the part at once, which costs a pass over the whole sum. Only
+// plus_times, and less than 2^31 entries with indices of 32 bits, as Eigen counts by them.
+//
+// Everything is local.
+#pragma once
+
+#include <farside/algorithms/local/accumulators.hpp>
+
+#include <Eigen/SparseCore>
+#include <limits>
+
+namespace far::inline FARSIDE_BACKEND {
+
+/// Adds up sparse matrices by Eigen; see the header. Local; no communication.
+template <class T, class I = std::int32_t>
+class eigen_accumulator {
+ public:
+  /// The sum will have this shape. Local; no communication.
+  explicit eigen_accumulator(matrix_shape shape) : shape_(shape), sum_(empty()) {
+    require_count("rows", shape.rows);
+    require_count("columns", shape.columns);
+  }
+
+  /// Adds a part, whose first element stands at `offset` of the sum. Local; costs a pass over the
+  /// part and the sum.
+  void accumulate(const csr_view<T, I>& part, matrix_index offset = {}) {
+    detail::require_part(shape_, part.shape(), offset);
+    require_count("entries", static_cast<std::size_t>(sum_.nonZeros()) + part.nnz());
+    std::vector<Eigen::Triplet<T, I>> entries;
+    entries.reserve(part.nnz());
+    for (auto [index, value] : part)
+      entries.emplace_back(static_cast<I>(index.row + offset.row),
+                           static_cast<I>(index.column + offset.column), value);
+    matrix placed = empty();
+    placed.setFromTriplets(entries.begin(), entries.end());
+    sum_ = matrix(sum_ + placed);
+  }
+  /// The same. Local; costs the same.
+  void accumulate(csr<T, I>&& part, matrix_index offset = {}) { accumulate(part.view(), offset); }
+
+  /// The sum of all parts. The accumulator is empty then. Local; costs a copy of the sum.
+  csr<T, I> result() {
+    sum_.makeCompressed();
+    csr<T, I> result(shape_, static_cast<std::size_t>(sum_.nonZeros()));
+    std::copy_n(sum_.outerIndexPtr(), shape_.rows + 1, result.row_begin().begin());
+    std::copy_n(sum_.innerIndexPtr(), result.nnz(), result.columns().begin());
+    std::copy_n(sum_.valuePtr(), result.nnz(), result.values().begin());
+    sum_ = empty();
+    return result;
+  }
+
+ private:
+  using matrix = Eigen::SparseMatrix<T, Eigen::RowMajor, I>;
+
+  matrix empty() const {
+    return matrix(static_cast<Eigen::Index>(shape_.rows),
+                  static_cast<Eigen::Index>(shape_.columns));
+  }
+  static void require_count(const char* of_what, std::size_t count) {
+    if (count > static_cast<std::size_t>(std::numeric_limits<I>::max()))
+      detail::raise("an eigen_accumulator would have ", count, " ", of_what,
+                    ", which Eigen cannot count with indices of ", 8 * sizeof(I),
+                    " bits. Use std::int64_t as the index type, or another accumulator.");
+  }
+
+  matrix_shape shape_;
+  matrix sum_;
+};
+
+}  // namespace far::inline FARSIDE_BACKEND
