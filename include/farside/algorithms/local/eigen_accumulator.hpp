@@ -29,17 +29,28 @@ class eigen_accumulator {
   void accumulate(const csr_view<T, I>& part, matrix_index offset = {}) {
     detail::require_part(shape_, part.shape(), offset);
     require_count("entries", static_cast<std::size_t>(sum_.nonZeros()) + part.nnz());
-    std::vector<Eigen::Triplet<T, I>> entries;
-    entries.reserve(part.nnz());
-    for (auto [index, value] : part)
-      entries.emplace_back(static_cast<I>(index.row + offset.row),
-                           static_cast<I>(index.column + offset.column), value);
+    if (!part.sorted()) {
+      csr<T, I> ordered(part);
+      ordered.sort_rows();
+      return accumulate(ordered.view(), offset);
+    }
     matrix placed = empty();
-    placed.setFromTriplets(entries.begin(), entries.end());
+    placed.resizeNonZeros(static_cast<Eigen::Index>(part.nnz()));
+    for (std::size_t i = 0; i <= shape_.rows; ++i) {
+      std::size_t row = i < offset.row ? 0 : std::min(i - offset.row, part.rows());
+      placed.outerIndexPtr()[i] = static_cast<I>(part.entries_before(row));
+    }
+    std::ranges::transform(part.columns(), placed.innerIndexPtr(), [&](I column) {
+      return static_cast<I>(static_cast<std::size_t>(column) + offset.column);
+    });
+    std::ranges::copy(part.values(), placed.valuePtr());
     sum_ = matrix(sum_ + placed);
   }
   /// The same. Local; costs the same.
-  void accumulate(csr<T, I>&& part, matrix_index offset = {}) { accumulate(part.view(), offset); }
+  void accumulate(csr<T, I>&& part, matrix_index offset = {}) {
+    if (!part.sorted()) part.sort_rows();
+    accumulate(part.view(), offset);
+  }
 
   /// The sum of all parts. The accumulator is empty then. Local; costs a copy of the sum.
   csr<T, I> result() {

@@ -167,6 +167,7 @@ std::size_t sparse_multiplier<T, I, S>::write_row(const csr_view<T, I>& a, const
 template <class T, class I, semiring_over<T> S>
 csr<T, I> sparse_multiplier<T, I, S>::multiply(const csr_view<T, I>& a, const csr_view<T, I>& b,
                                                const kernel_options& options) {
+  detail::require_product("spgemm", a.shape(), b.shape());
   detail::csr_writer<T, I> c({a.rows(), b.shape().columns}, count_products(a, b));
   for_each_row(a, b, options, [&](std::size_t i, const row_plan& plan) {
     const std::size_t most = std::min(plan.products, b.shape().columns);
