@@ -25,6 +25,7 @@ constexpr const char* usage =
   kmers                 counts the k-mers of reads (FASTA, FASTQ)
   contigs               assembles contigs from reads or k-mers
   simulate              makes genomes and reads to try them on
+  matrix                makes, converts, shows and checks files of matrices
   demo [-n N]           simulates a genome and reads, counts, assembles, compares
   bench core            measures put, get, atomics and collectives of each back end
   bench containers      measures hash maps, queues and so on beside their floors
@@ -48,6 +49,7 @@ const std::map<std::string, int (*)(const arguments&)> commands = {
     {"sort", [](const arguments& words) { return far::app::program_command("sort", words); }},
     {"kmers", [](const arguments& words) { return far::app::program_command("kmers", words); }},
     {"contigs", [](const arguments& words) { return far::app::program_command("contigs", words); }},
+    {"matrix", [](const arguments& words) { return far::app::program_command("matrix", words); }},
     {"simulate",
      [](const arguments& words) { return far::app::program_command("simulate", words); }},
 };

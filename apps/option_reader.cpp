@@ -44,6 +44,11 @@ void option_reader::no_value() const {
                 name_ + "=" + *value_ + ": this option takes no value; write " + name_);
 }
 
+std::optional<std::string> option_reader::next_word() {
+  if (at_ == words_.size()) return std::nullopt;
+  return words_[at_++];
+}
+
 bool asks_for_help(const arguments& words) {
   for (const std::string& word : words) {
     if (word == "--" || word.empty() || word[0] != '-') return false;

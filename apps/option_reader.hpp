@@ -27,6 +27,8 @@ class option_reader {
   /// The value if there is one: attached, or a next word that is a whole number.
   std::optional<std::string> number_if_any();
   void no_value() const;
+  /// The next word that is no option, where those may stand between options.
+  std::optional<std::string> next_word();
 
   arguments rest() const {
     return {words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.end()};

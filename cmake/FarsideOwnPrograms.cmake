@@ -5,9 +5,9 @@ include_guard(GLOBAL)
 
 add_custom_target(programs)
 add_dependencies(programs carriers)
-find_package(ZLIB QUIET)  # reads come compressed
+find_package(ZLIB QUIET)  # reads and matrices come compressed
 if(NOT ZLIB_FOUND)
-  message(STATUS "farside: without kmers, contigs and simulate: no zlib found. Install it (Debian: "
+  message(STATUS "farside: without kmers, contigs, simulate and matrix: no zlib found. Install it (Debian: "
                  "apt install zlib1g-dev)")
 endif()
 
@@ -50,5 +50,13 @@ farside_own_program(sort common)
 if(ZLIB_FOUND)
   foreach(name kmers contigs simulate)
     farside_own_program(${name} common_genome)
+  endforeach()
+  # How `farside` itself reads options and prints sizes.
+  add_library(farside_options STATIC EXCLUDE_FROM_ALL apps/option_reader.cpp apps/support.cpp)
+  target_include_directories(farside_options PUBLIC apps)
+  target_link_libraries(farside_options PRIVATE farside::headers farside_own_flags)
+  farside_own_program(matrix common_genome)
+  foreach(flavour IN LISTS farside_program_flavours)
+    target_link_libraries(matrix_${flavour} PRIVATE farside_options)
   endforeach()
 endif()

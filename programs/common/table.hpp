@@ -27,6 +27,7 @@ class table {
         std::string room(widths[i] - cells[i].size(), ' ');
         result += i == 0 ? "  " + cells[i] + room : "  " + room + cells[i];
       }
+      result.erase(result.find_last_not_of(' ') + 1);
       result += '\n';
     }
     return result;

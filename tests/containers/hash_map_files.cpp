@@ -4,6 +4,7 @@
 #include "amounts.hpp"
 #include "harness.hpp"
 #include "map_types.hpp"
+#include "scratch_folder.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,42 +20,9 @@ namespace hash_map_files_tests {
 namespace {
 
 using namespace map_types;
+using namespace scratch;
 
 using amounts::scaled;
-
-/// A folder that all ranks of the job share, and nobody else; gone at the end. It lies where rank 0
-/// has temporary files: other hosts may have another place for them.
-class scratch_folder {
- public:
-  explicit scratch_folder(const char* name) {
-    auto file = "farside_" + std::to_string(getpid()) + "_" + name;
-    path_ = far::broadcast((std::filesystem::temp_directory_path() / file).string(), 0);
-    if (far::rank() == 0) std::filesystem::create_directories(path_);
-    far::barrier();
-  }
-  ~scratch_folder() {
-    far::barrier();
-    std::error_code ignored;
-    if (far::rank() == 0) std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file(const char* name) const { return path_ + "/" + name; }
-  /// How many files there are.
-  std::ptrdiff_t count() const {
-    return std::distance(std::filesystem::directory_iterator(path_),
-                         std::filesystem::directory_iterator());
-  }
-
- private:
-  std::string path_;
-};
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-void write_bytes(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
-}
 
 template <class Map>
 void fill(Map& map, int n, int salt = 0) {

@@ -11,7 +11,9 @@ namespace far::inline FARSIDE_BACKEND {
 struct index_range {
   std::size_t first = 0, last = 0;
 
+  /// Local; no communication.
   constexpr std::size_t size() const { return last - first; }
+  /// Local; no communication.
   constexpr bool contains(std::size_t i) const { return i >= first && i < last; }
   bool operator==(const index_range&) const = default;
 };
@@ -26,10 +28,18 @@ constexpr index_range even_part(std::size_t n, std::size_t part, std::size_t par
   return {cut(part), cut(part + 1)};
 }
 
+/// Which of the `parts` even parts of 0 .. n - 1 has number i. Local; no communication.
+constexpr std::size_t even_part_of(std::size_t n, std::size_t i, std::size_t parts) {
+  __extension__ using wide = unsigned __int128;
+  // The last part that begins at i or before: floor(n p / parts) <= i is n p < (i + 1) parts.
+  return static_cast<std::size_t>(((static_cast<wide>(i) + 1) * parts - 1) / n);
+}
+
 /// A rectangle of a matrix.
 struct matrix_part {
   index_range rows, columns;
 
+  /// Local; no communication.
   constexpr bool contains(const matrix_index& at) const {
     return rows.contains(at.row) && columns.contains(at.column);
   }

@@ -29,10 +29,10 @@ class rmat {
     std::uint64_t seed = 1;
     bool permuted = true;    ///< vertices get other numbers: else those with most edges come first
     bool symmetric = false;  ///< each edge has a partner in the other direction
-    entry_values values = entry_values::ones();
+    entry_values values{};
   };
 
-  /// Throws usage_error if there cannot be such a matrix.
+  /// Throws usage_error if there cannot be such a matrix. Local; no communication.
   explicit rmat(const options& with)
       : values(with.values),
         n_(vertices(with.scale)),
@@ -51,10 +51,13 @@ class rmat {
     below_c_ = d <= 1e-9 ? std::uint64_t{1} << 32 : share(with.a + with.b + with.c);
   }
 
+  /// Local; no communication.
   matrix_shape shape() const { return {n_, n_}; }
+  /// How many numbers there are. Local; no communication.
   std::size_t entries() const { return symmetric_ ? 2 * edges_ : edges_; }
   static constexpr bool distinct = false;
 
+  /// Where entry e lies. Local; no communication.
   matrix_index index(std::size_t e) const {
     detail::numbered_random random(seed_, symmetric_ ? e / 2 : e);
     std::size_t row = 0, column = 0;
@@ -105,10 +108,11 @@ class rmat {
 struct random_entries {
   std::size_t rows = 0, columns = 0, count = 0;
   std::uint64_t seed = 1;
-  entry_values values = entry_values::ones();
+  entry_values values{};
 
+  /// Local; no communication.
   matrix_shape shape() const { return {rows, columns}; }
-  /// No more than there are places.
+  /// How many there are: no more than places. Local; no communication.
   std::size_t entries() const {
     __extension__ using wide = unsigned __int128;
     wide places = static_cast<wide>(rows) * columns;
@@ -116,6 +120,7 @@ struct random_entries {
   }
   static constexpr bool distinct = true;
 
+  /// Where entry e lies. Local; no communication.
   matrix_index index(std::size_t e) const {
     matrix_index at{e / columns, e % columns};
     detail::place_permutation(rows, columns, seed).apply(at.row, at.column);

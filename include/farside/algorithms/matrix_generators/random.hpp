@@ -38,11 +38,14 @@ class numbered_random {
 class place_permutation {
  public:
   constexpr place_permutation(std::size_t rows, std::size_t columns, std::uint64_t seed)
-      : rows_(rows), columns_(columns), key_(mix(seed)) {}
+      : rows_(rows),
+        columns_(columns),
+        key_(mix(seed)),
+        rounds_(rows < few || columns < few ? 8 : 3) {}
 
   constexpr void apply(std::size_t& row, std::size_t& column) const {
     std::uint64_t key = key_;
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0; round < rounds_; ++round) {
       key += mix_offset;
       row = sum(row, reduce_hash(mix(key ^ mix(column)), rows_), rows_);
       key += mix_offset;
@@ -51,15 +54,17 @@ class place_permutation {
   }
 
  private:
-  static constexpr int rounds = 3;  ///< each of both halves
-
   static constexpr std::size_t sum(std::size_t a, std::size_t b, std::size_t n) {
     std::size_t s = a + b;  // both are below n, and n is below 2^63
     return s >= n ? s - n : s;
   }
 
+  /// Small halves mix slowly: with 3 rounds of 6 numbers, some pairs come a fifth too often.
+  static constexpr std::size_t few = 64;
+
   std::size_t rows_, columns_;
   std::uint64_t key_;
+  int rounds_;  ///< each of both halves
 };
 
 /// A permutation of 0 .. n - 1, chosen by a seed. It permutes the cells of the smallest rectangle

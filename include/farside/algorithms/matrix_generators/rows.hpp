@@ -24,11 +24,15 @@ struct erdos_renyi {
   std::size_t n = 0;
   double degree = 0;  ///< how many entries a row has on average
   std::uint64_t seed = 1;
-  entry_values values = entry_values::ones();
+  entry_values values{};
 
+  /// Local; no communication.
   matrix_shape shape() const { return {n, n}; }
+  /// No row has more entries. Local; no communication.
   std::size_t row_bound() const { return n; }
 
+  /// Calls `emit(column, value)` for each entry of row r, by increasing columns. Local; no
+  /// communication.
   template <class T, class Emit>
   void row(std::size_t r, Emit&& emit) const {
     if (degree <= 0) return;
@@ -54,11 +58,15 @@ struct erdos_renyi {
 struct random_rows {
   std::size_t rows = 0, columns = 0, per_row = 0;
   std::uint64_t seed = 1;
-  entry_values values = entry_values::ones();
+  entry_values values{};
 
+  /// Local; no communication.
   matrix_shape shape() const { return {rows, columns}; }
+  /// No row has more entries. Local; no communication.
   std::size_t row_bound() const { return std::min(per_row, columns); }
 
+  /// Calls `emit(column, value)` for each entry of row r, by increasing columns. Local; no
+  /// communication.
   template <class T, class Emit>
   void row(std::size_t r, Emit&& emit) const {
     const std::size_t count = row_bound();
@@ -73,13 +81,17 @@ struct random_rows {
 /// All places from `lower` below the diagonal to `upper` above it have an entry.
 struct banded {
   std::size_t rows = 0, columns = 0, lower = 0, upper = 0;
-  entry_values values = entry_values::ones();
+  entry_values values{};
 
+  /// Local; no communication.
   matrix_shape shape() const { return {rows, columns}; }
+  /// No row has more entries. Local; no communication.
   std::size_t row_bound() const {
     return std::min(columns, std::min(columns, lower) + std::min(columns, upper) + 1);
   }
 
+  /// Calls `emit(column, value)` for each entry of row r, by increasing columns. Local; no
+  /// communication.
   template <class T, class Emit>
   void row(std::size_t r, Emit&& emit) const {
     std::size_t first = r > lower ? r - lower : 0;
@@ -93,9 +105,13 @@ struct diagonal {
   std::size_t n = 0;
   double value = 1;
 
+  /// Local; no communication.
   matrix_shape shape() const { return {n, n}; }
+  /// No row has more entries. Local; no communication.
   std::size_t row_bound() const { return 1; }
 
+  /// Calls `emit(column, value)` for each entry of row r, by increasing columns. Local; no
+  /// communication.
   template <class T, class Emit>
   void row(std::size_t r, Emit&& emit) const {
     emit(r, T(value));
@@ -105,11 +121,16 @@ struct diagonal {
 /// Every place has an entry.
 struct dense_random {
   std::size_t rows = 0, columns = 0;
-  entry_values values = entry_values::uniform();
+  /// From 0 to 1, unless told otherwise. Local; no communication.
+  entry_values values{entry_values::uniform()};
 
+  /// Local; no communication.
   matrix_shape shape() const { return {rows, columns}; }
+  /// No row has more entries. Local; no communication.
   std::size_t row_bound() const { return columns; }
 
+  /// Calls `emit(column, value)` for each entry of row r, by increasing columns. Local; no
+  /// communication.
   template <class T, class Emit>
   void row(std::size_t r, Emit&& emit) const {
     for (std::size_t c = 0; c < columns; ++c) emit(c, values.at<T>(r, c));
@@ -121,9 +142,13 @@ struct dense_random {
 struct laplacian_2d {
   std::size_t nx = 0, ny = 0;
 
+  /// Local; no communication.
   matrix_shape shape() const { return {nx * ny, nx * ny}; }
+  /// No row has more entries. Local; no communication.
   std::size_t row_bound() const { return 5; }
 
+  /// Calls `emit(column, value)` for each entry of row r, by increasing columns. Local; no
+  /// communication.
   template <class T, class Emit>
   void row(std::size_t r, Emit&& emit) const {
     const std::size_t x = r % nx, y = r / nx;
@@ -140,9 +165,13 @@ struct laplacian_2d {
 struct laplacian_3d {
   std::size_t nx = 0, ny = 0, nz = 0;
 
+  /// Local; no communication.
   matrix_shape shape() const { return {nx * ny * nz, nx * ny * nz}; }
+  /// No row has more entries. Local; no communication.
   std::size_t row_bound() const { return 7; }
 
+  /// Calls `emit(column, value)` for each entry of row r, by increasing columns. Local; no
+  /// communication.
   template <class T, class Emit>
   void row(std::size_t r, Emit&& emit) const {
     const std::size_t x = r % nx, y = r / nx % ny, z = r / nx / ny, layer = nx * ny;

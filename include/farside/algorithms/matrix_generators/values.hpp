@@ -14,13 +14,17 @@ namespace far::inline FARSIDE_BACKEND {
 /// The values of a generated matrix: the same ones for any number of ranks.
 class entry_values {
  public:
-  /// All are 1.
+  /// All are 1. Local; no communication.
+  constexpr entry_values() = default;
+  /// All are 1. Local; no communication.
   static constexpr entry_values ones() { return {kind::ones, 1, 1, 0}; }
-  /// Evenly from `low` to `high`; of integral types, whole numbers.
+  /// Evenly from `low` to `high`; of integral types, whole numbers. Local; no
+  /// communication.
   static constexpr entry_values uniform(double low = 0, double high = 1, std::uint64_t seed = 1) {
     return {kind::uniform, low, high, seed};
   }
   /// Whole numbers from `least` to `most`, also of floating-point types: sums of them are exact.
+  /// Local; no communication.
   static constexpr entry_values whole(std::int64_t least = 1, std::int64_t most = 9,
                                       std::uint64_t seed = 1) {
     return {kind::whole, static_cast<double>(least), static_cast<double>(most), seed};
@@ -59,9 +63,9 @@ class entry_values {
     }
   }
 
-  kind kind_;
-  double low_, high_;
-  std::uint64_t seed_;
+  kind kind_ = kind::ones;
+  double low_ = 1, high_ = 1;
+  std::uint64_t seed_ = 0;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND
