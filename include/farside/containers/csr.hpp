@@ -91,6 +91,7 @@ class csr {
   /// The same. Local; no communication.
   operator csr_view<T, I>() const { return view(); }
 
+  /// How large it is, and how many entries it has. Local; no communication.
   matrix_shape shape() const { return shape_; }
   std::size_t rows() const { return shape_.rows; }
   std::size_t nnz() const { return columns_.size(); }

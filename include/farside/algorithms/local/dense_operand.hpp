@@ -11,6 +11,7 @@ template <class T>
 struct transposed_view {
   matrix_view<T> of;
 
+  /// Rows and columns of the transpose. Local; no communication.
   matrix_shape shape() const { return {of.columns(), of.rows()}; }
 };
 
