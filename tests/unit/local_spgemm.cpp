@@ -3,7 +3,11 @@
 #include <farside/algorithms/local/local_kernels.hpp>
 #include <farside/algorithms/local/spgemm.hpp>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <array>
+#include <cstdio>
 #include <string>
 #if __has_include(<Eigen/SparseCore>)
 #include <farside/algorithms/local/eigen_accumulator.hpp>
@@ -90,6 +94,38 @@ void blocks() {
                "enough");
   CHECK(oracle::same(multiplier.multiply(a.view(), a.view()).view(), oracle::entries_of(c.view())));
 }
+
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !FARSIDE_CHECKED
+/// There is no room for all products, but for the result: it grows as it fills.
+void little_memory() {
+  std::vector<far::triplet<double>> of_a, of_b;
+  for (std::size_t i = 0; i < 400; ++i)
+    for (std::size_t k = 0; k < 200; ++k) of_a.push_back({i, k, 1});
+  for (std::size_t k = 0; k < 200; ++k)
+    for (std::size_t j = 0; j < 100; ++j) of_b.push_back({k, j, static_cast<double>(j)});
+  auto a = far::csr<double>::from_triplets({400, 200}, of_a);
+  auto b = far::csr<double>::from_triplets({200, 100}, of_b);
+  rlimit before{};
+  ::getrlimit(RLIMIT_AS, &before);
+  std::size_t pages = 0;
+  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
+    CHECK(std::fscanf(file, "%zu", &pages) == 1);
+    std::fclose(file);
+  }
+  // 8 million products would take 96 MB.
+  rlimit less{pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + (std::size_t{48} << 20),
+              before.rlim_max};
+  CHECK(::setrlimit(RLIMIT_AS, &less) == 0);
+  auto c = far::spgemm(a.view(), b.view());
+  CHECK(::setrlimit(RLIMIT_AS, &before) == 0);
+  CHECK(c.nnz() == 40000);
+  std::size_t wrong = 0;
+  for (auto [at, value] : c.view()) wrong += value != 200.0 * static_cast<double>(at.column);
+  CHECK(wrong == 0);
+}
+#else
+void little_memory() {}  // the sanitizers take more addresses than a limit would leave
+#endif
 
 void refused() {
   std::mt19937_64 random(3);
@@ -224,6 +260,7 @@ int main() {
   products<double, int32>(oracle::widest_path<double>{3});
   zeros_stay();
   blocks();
+  little_memory();
   refused();
   sums<int64, int32, far::plus_times<int64>>();
   sums<double, int64, far::plus_times<double>>();

@@ -119,7 +119,11 @@ class csr {
 
   /// The same, or false where there is no memory for it. Local; no communication.
   [[nodiscard]] bool try_resize(std::size_t nnz) {
-    return columns_.try_resize(nnz) && values_.try_resize(nnz);
+    const std::size_t before = columns_.size();
+    if (!columns_.try_resize(nnz)) return false;
+    if (values_.try_resize(nnz)) return true;
+    columns_.resize(before);
+    return false;
   }
 
   /// Orders every row by columns. Local; costs a pass over rows that are ordered already.

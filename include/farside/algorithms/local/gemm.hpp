@@ -34,6 +34,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #if FARSIDE_USE_BLAS
 #include <farside/algorithms/local/gemm_blas.hpp>
 #endif
@@ -219,8 +220,7 @@ void gemm(const A& a, const B& b, matrix_view<T> c, const S& over = S(),
                                c.data(),
                                c.leading_dimension(),
                                &options};
-  detail::call_for_this_machine<detail::gemm_kernel>(
-      const_cast<const detail::gemm_block<T, S>*>(&all));
+  detail::call_for_this_machine<detail::gemm_kernel>(&std::as_const(all));
 }
 
 }  // namespace far::inline FARSIDE_BACKEND

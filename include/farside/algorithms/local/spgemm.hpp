@@ -15,7 +15,7 @@
 //
 // Memory: multiply() writes C once, in order, into arrays with room for all products, and gives
 // back what is left. Room that is not written takes no memory (detail/plain_array.hpp). So A, B, C
-// and the tables, at most sizeof(T) + 1/4 bytes for each column of B, are all there is.
+// and the tables, less than 2 x sizeof(T) + 8 bytes for each column of B, are all there is.
 //
 // Where the result has to lie in memory of the caller's, count() says how much that is, and fill()
 // computes it: twice the passes over B. The result's pattern depends on the patterns of A and B

@@ -19,6 +19,8 @@
 #include <farside/containers/csr_view.hpp>
 #include <farside/containers/matrix_view.hpp>
 
+#include <utility>
+
 namespace far::inline FARSIDE_BACKEND {
 namespace detail {
 
@@ -96,8 +98,7 @@ void spmm(const csr_view<T, I>& a, std::type_identity_t<matrix_view<const T>> b,
         &over,     of_a.columns().data(), of_a.values().data(), of_a.size(),
         b.data(),  b.leading_dimension(), c.row(i).data(),      c.columns(),
         last_entry};
-    detail::call_for_this_machine<detail::spmm_row_kernel>(
-        const_cast<const detail::spmm_row<T, I, S>*>(&row));
+    detail::call_for_this_machine<detail::spmm_row_kernel>(&std::as_const(row));
   }
 }
 
