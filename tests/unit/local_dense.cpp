@@ -241,13 +241,13 @@ void sparse_by_dense(const S& over = S()) {
 }  // namespace
 
 int main() {
-  using int32 = std::int32_t;
-  using int64 = std::int64_t;
   using complex = std::complex<double>;
   gemms<double, far::plus_times<double>>();
   gemms<float, far::plus_times<float>>();
   gemms<complex, far::plus_times<complex>>();
 #if !FARSIDE_USE_BLAS
+  using int32 = std::int32_t;
+  using int64 = std::int64_t;
   gemms<int64, far::plus_times<int64>>();
   gemms<int64, far::min_plus<int64>>();
   gemms<double, far::min_plus<double>>();

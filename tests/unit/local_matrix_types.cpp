@@ -50,7 +50,7 @@ void triplets() {
   CHECK(oracle::same(a.view(), {{{0, 4}, 0}, {{3, 0}, 3}, {{3, 1}, 1}}));  // zeros stay
   CHECK(a.sorted() && a.row(1).empty() && a.row(3).size() == 2);
   // Duplicates are combined in the order in which they are given.
-  auto last = csr::from_triplets({1, 3}, {{0, 1, 5}, {0, 0, 1}, {0, 1, 7}, {0, 1, 6}},
+  auto last = csr::from_triplets({1, 3}, {{0, 1, 5}, {0, 0, 1}, {0, 1, 0}, {0, 1, 6}},
                                  [](long, long y) { return y; });
   CHECK(oracle::same(last.view(), {{{0, 0}, 1}, {{0, 1}, 6}}));
   auto difference =

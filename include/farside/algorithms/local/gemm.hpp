@@ -34,7 +34,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 #if FARSIDE_USE_BLAS
 #include <farside/algorithms/local/gemm_blas.hpp>
 #endif
@@ -208,19 +207,15 @@ void gemm(const A& a, const B& b, matrix_view<T> c, const S& over = S(),
           const kernel_options& options = {}) {
   detail::require_product("gemm", a.shape(), b.shape(), c.shape());
   if (c.shape().size() == 0 || a.shape().columns == 0) return;
+  const detail::strided_operand<T> from_a(a), from_b(b);
+  const std::size_t depth = a.shape().columns;
 #if FARSIDE_USE_BLAS
   if constexpr (std::is_same_v<S, plus_times<T>> && detail::has_blas<T>)
-    if (detail::gemm_by_blas<T>(a, b, c, a.shape().columns, options)) return;
+    if (detail::gemm_by_blas<T>(from_a, from_b, c, depth, options)) return;
 #endif
-  detail::gemm_block<T, S> all{&over,
-                               detail::strided_operand<T>(a),
-                               detail::strided_operand<T>(b),
-                               c.shape(),
-                               a.shape().columns,
-                               c.data(),
-                               c.leading_dimension(),
-                               &options};
-  detail::call_for_this_machine<detail::gemm_kernel>(&std::as_const(all));
+  const detail::gemm_block<T, S> all{
+      &over, from_a, from_b, c.shape(), depth, c.data(), c.leading_dimension(), &options};
+  detail::call_for_this_machine<detail::gemm_kernel>(&all);
 }
 
 }  // namespace far::inline FARSIDE_BACKEND
