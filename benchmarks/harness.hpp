@@ -26,6 +26,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -67,10 +68,13 @@ prepared(std::size_t, Prepare, Work) -> prepared<Prepare, Work>;
 struct measure {
   const char* unit;
   double bytes;  ///< 0: a time in nanoseconds; else a bandwidth of so many bytes an iteration
+  bool of_cpu = false;  ///< time that this process computed, not time that passed
 
   double value(double nanoseconds) const { return bytes == 0 ? nanoseconds : bytes / nanoseconds; }
 };
 inline measure time_of_one() { return {"ns", 0}; }
+/// For work that neither communicates nor waits: what others do on the machine counts less.
+inline measure cpu_time_of_one() { return {"ns", 0, true}; }
 inline measure bandwidth(std::size_t bytes) { return {"GB/s", static_cast<double>(bytes)}; }
 
 /// Where a measurement goes in a figure.
@@ -91,6 +95,7 @@ struct record {
 struct options {
   int reps = 15;
   double slice = 3e6;  ///< nanoseconds
+  bool quick = false;
   std::string json, points, filter;
   bool help = false;
 };
@@ -109,6 +114,9 @@ class suite {
     return options_.filter.find(part) != std::string::npos;
   }
 
+  /// Whether this run is for seeing that it works: inputs may be small.
+  bool is_quick() const { return options_.quick; }
+
   /// A line of text between the measurements.
   void say(const std::string& text) const {
     if (rank() == 0) std::printf("%s\n", text.c_str()), std::fflush(stdout);
@@ -117,10 +125,10 @@ class suite {
   template <class Ours, class Floor>
   void compare(const std::string& name, measure what, Ours ours, Floor floor) {
     if (!wants(name)) return;
-    std::size_t our_count = calibrate(ours), floor_count = calibrate(floor);
+    std::size_t our_count = calibrate(ours, what), floor_count = calibrate(floor, what);
     std::vector<double> our_times, floor_times;
-    auto run_ours = [&] { our_times.push_back(what.value(slice(ours, our_count))); };
-    auto run_floor = [&] { floor_times.push_back(what.value(slice(floor, floor_count))); };
+    auto run_ours = [&] { our_times.push_back(what.value(slice(ours, our_count, what))); };
+    auto run_floor = [&] { floor_times.push_back(what.value(slice(floor, floor_count, what))); };
     for (int i = 0; i < options_.reps; ++i) {
       if (i % 2 == 0) run_floor(), run_ours();
       if (i % 2 == 1) run_ours(), run_floor();
@@ -133,35 +141,43 @@ class suite {
   void measure_alone(const std::string& name, measure what, Ours ours,
                      std::optional<point> drawn = {}) {
     if (!wants(name)) return;
-    std::size_t count = calibrate(ours);
+    std::size_t count = calibrate(ours, what);
     std::vector<double> times;
-    for (int i = 0; i < options_.reps; ++i) times.push_back(what.value(slice(ours, count)));
+    for (int i = 0; i < options_.reps; ++i) times.push_back(what.value(slice(ours, count, what)));
     add({name, what.unit, at(times, 0.5), spread(times), 0, std::move(drawn)});
   }
 
   const std::vector<record>& records() const { return records_; }
 
  private:
+  static double nanoseconds(measure what) {
+    if (what.of_cpu) {
+      std::timespec now{};
+      ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+      return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
+    }
+    auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double, std::nano>(now).count();
+  }
+
   /// Nanoseconds an iteration, of the slowest rank.
   template <class Work>
-  static double slice(Work& work, std::size_t count) {
-    using clock = std::chrono::steady_clock;
+  static double slice(Work& work, std::size_t count, measure what) {
     if constexpr (requires { work.prepare(); }) work.prepare();
     barrier();
-    auto begin = clock::now();
+    double begin = nanoseconds(what);
     work(count);
-    auto end = clock::now();
-    double mine = std::chrono::duration<double, std::nano>(end - begin).count();
+    double mine = nanoseconds(what) - begin;
     return all_reduce(mine, maximum()) / static_cast<double>(count);
   }
 
   /// How many iterations fill a slice; warms up as well. The same on all ranks.
   template <class Work>
-  std::size_t calibrate(Work& work) const {
+  std::size_t calibrate(Work& work, measure what) const {
     std::size_t count = 1, most = ~std::size_t{0};
     if constexpr (requires { work.most; }) most = work.most;
     for (;;) {
-      double took = slice(work, count) * static_cast<double>(count);
+      double took = slice(work, count, what) * static_cast<double>(count);
       double factor = std::clamp(options_.slice / std::max(took, 1.0), 0.0, 16.0);
       bool enough = factor < 2 || count == most;
       count = static_cast<std::size_t>(static_cast<double>(count) * factor);
@@ -297,7 +313,7 @@ half of our slices, relative to the median.
 
 inline options parse(const std::vector<std::string>& words) {
   options result;
-  bool quick = false, reps_given = false;
+  bool reps_given = false;
   toolkit::option_reader word(words);
   auto value = [&](const char* example) {
     std::string text = word.value();
@@ -308,7 +324,7 @@ inline options parse(const std::vector<std::string>& words) {
   };
   while (word.next()) {
     if (word.is("--quick")) {
-      word.no_value(), quick = true;
+      word.no_value(), result.quick = true;
     } else if (word.is("--reps")) {
       result.reps = static_cast<int>(toolkit::whole_number("--reps", value("15"), 1, 10000));
       reps_given = true;
@@ -325,7 +341,7 @@ inline options parse(const std::vector<std::string>& words) {
                                   ": there is no such option; --help lists those there are");
     }
   }
-  if (quick) {
+  if (result.quick) {
     result.slice = 5e5;
     if (!reps_given) result.reps = 5;
   }

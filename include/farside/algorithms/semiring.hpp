@@ -67,6 +67,7 @@ concept adds_products_of =
 /// communication.
 template <class T = double>
 struct plus_times {
+  /// x + y and x y. Local; no communication.
   constexpr T add(const T& x, const T& y) const { return static_cast<T>(x + y); }
   constexpr T multiply(const T& x, const T& y) const {
     if constexpr (detail::is_complex<T>)
@@ -74,9 +75,11 @@ struct plus_times {
     else
       return static_cast<T>(x * y);
   }
+  /// 0. Local; no communication.
   constexpr T zero() const { return T{}; }
   static constexpr bool zero_is_default = true;
 
+  /// sum = add(sum, multiply(x, y)), also for vectors. Local; no communication.
   template <class V, class X>
     requires std::is_arithmetic_v<T>
   [[gnu::always_inline]] void add_product(V& sum, const X& x, const V& y) const {
@@ -91,6 +94,7 @@ template <class T = double>
 struct min_plus {
   static_assert(std::is_arithmetic_v<T>, "min_plus needs numbers that are ordered");
 
+  /// The lesser of both, and their sum. Local; no communication.
   constexpr T add(const T& x, const T& y) const { return y < x ? y : x; }
   constexpr T multiply(const T& x, const T& y) const {
     if (x == zero() || y == zero()) return zero();
@@ -102,6 +106,7 @@ struct min_plus {
       return x + y;
     }
   }
+  /// Infinity, or the largest integer. Local; no communication.
   constexpr T zero() const {
     if constexpr (std::numeric_limits<T>::has_infinity)
       return std::numeric_limits<T>::infinity();
@@ -110,8 +115,8 @@ struct min_plus {
   }
   static constexpr bool zero_is_default = false;
 
-  // Infinity and minus infinity add up to what is not less than anything, so that the sum stays as
-  // it is.
+  /// sum = add(sum, multiply(x, y)), also for vectors: infinity and minus infinity add up to what is
+  /// not less than anything, so that the sum stays as it is. Local; no communication.
   template <class V, class X>
     requires std::is_floating_point_v<T>
   [[gnu::always_inline]] void add_product(V& sum, const X& x, const V& y) const {
@@ -125,11 +130,14 @@ template <class T = double>
 struct max_times {
   static_assert(std::is_arithmetic_v<T>, "max_times needs numbers that are ordered");
 
+  /// The greater of both, and their product. Local; no communication.
   constexpr T add(const T& x, const T& y) const { return x < y ? y : x; }
   constexpr T multiply(const T& x, const T& y) const { return static_cast<T>(x * y); }
+  /// 0. Local; no communication.
   constexpr T zero() const { return T{}; }
   static constexpr bool zero_is_default = true;
 
+  /// sum = add(sum, multiply(x, y)), also for vectors. Local; no communication.
   template <class V, class X>
     requires std::is_floating_point_v<T>
   [[gnu::always_inline]] void add_product(V& sum, const X& x, const V& y) const {
@@ -142,10 +150,12 @@ struct max_times {
 /// communication.
 template <class T = bool>
 struct or_and {
+  /// Whether either is true, and whether both are. Local; no communication.
   constexpr T add(const T& x, const T& y) const { return static_cast<T>(x != T{} || y != T{}); }
   constexpr T multiply(const T& x, const T& y) const {
     return static_cast<T>(x != T{} && y != T{});
   }
+  /// False. Local; no communication.
   constexpr T zero() const { return T{}; }
   static constexpr bool zero_is_default = true;
 };
@@ -154,11 +164,14 @@ struct or_and {
 /// communication.
 template <class T = double>
 struct plus_first {
+  /// x + y, and x whatever y is. Local; no communication.
   constexpr T add(const T& x, const T& y) const { return static_cast<T>(x + y); }
   constexpr T multiply(const T& x, const T&) const { return x; }
+  /// 0. Local; no communication.
   constexpr T zero() const { return T{}; }
   static constexpr bool zero_is_default = true;
 
+  /// sum = add(sum, multiply(x, y)), also for vectors. Local; no communication.
   template <class V, class X>
     requires std::is_arithmetic_v<T>
   [[gnu::always_inline]] void add_product(V& sum, const X& x, const V&) const {

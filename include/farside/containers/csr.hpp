@@ -85,13 +85,13 @@ class csr {
   }
 
   /// Valid until the matrix changes or ends. Local; no communication.
-  csr_view<T, I> view() const& {
+  csr_view<T, I> view() const {
     return {shape_, row_begin_.data(), columns_.data(), values_.data(), sorted_};
   }
-  void view() const&& = delete;  ///< of a temporary: it would end before the view. Name it first
   /// The same. Local; no communication.
   operator csr_view<T, I>() const { return view(); }
 
+  /// How large it is, and how many entries it has. Local; no communication.
   matrix_shape shape() const { return shape_; }
   std::size_t rows() const { return shape_.rows; }
   std::size_t nnz() const { return columns_.size(); }
@@ -119,7 +119,11 @@ class csr {
 
   /// The same, or false where there is no memory for it. Local; no communication.
   [[nodiscard]] bool try_resize(std::size_t nnz) {
-    return columns_.try_resize(nnz) && values_.try_resize(nnz);
+    const std::size_t before = columns_.size();
+    if (!columns_.try_resize(nnz)) return false;
+    if (values_.try_resize(nnz)) return true;
+    columns_.resize(before);
+    return false;
   }
 
   /// Orders every row by columns. Local; costs a pass over rows that are ordered already.

@@ -54,6 +54,7 @@ struct csr_row_entry {
 template <class T, class I = std::int32_t>
 class csr_row {
  public:
+  /// Visits the entries as they are stored. Local; no communication.
   class iterator {
    public:
     using value_type = csr_row_entry<T, I>;
@@ -73,10 +74,13 @@ class csr_row {
     const T* value_ = nullptr;
   };
 
+  /// Of two arrays of that many elements. Local; no communication.
   csr_row(const I* columns, const T* values, std::size_t size)
       : columns_(columns), values_(values), size_(size) {}
+  /// Of the entries, as they are stored. Local; no communication.
   std::span<const I> columns() const { return {columns_, size_}; }
   std::span<const T> values() const { return {values_, size_}; }
+  /// How many entries there are. Local; no communication.
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   iterator begin() const { return {columns_, values_}; }
@@ -109,6 +113,7 @@ class csr_view {
            bool sorted)
       : shape_(shape), row_begin_(row_begin), columns_(columns), values_(values), sorted_(sorted) {}
 
+  /// How large it is. Local; no communication.
   matrix_shape shape() const { return shape_; }
   std::size_t rows() const { return shape_.rows; }
   /// How many entries are stored, whatever they hold. Local; no communication.

@@ -56,7 +56,9 @@ class matrix_view {
     return {data_, shape_, leading_dimension_};
   }
 
+  /// The first element. Local; no communication.
   T* data() const { return data_; }
+  /// How large it is. Local; no communication.
   matrix_shape shape() const { return shape_; }
   std::size_t rows() const { return shape_.rows; }
   std::size_t columns() const { return shape_.columns; }

@@ -2,29 +2,28 @@
 // slice.
 //
 //   far::hash_accumulator<double> sum({rows, columns});
-//   sum.accumulate(std::move(part));                 // the csr becomes the accumulator's: nothing
-//   is copied sum.accumulate(view, {first_row, first_column}); // copied; its first element is
-//   there in the sum far::csr<double> c = sum.result();
+//   sum.accumulate(std::move(part));                  // the csr is the accumulator's from now on
+//   sum.accumulate(view, {first_row, first_column});  // a copy; where its first element stands
+//   far::csr<double> c = sum.result();
 //
-// All have one interface (sparse_accumulator) and one result, with sorted rows; they differ in how
+// All have one interface (sparse_accumulator) and one result, with sorted rows. They differ in how
 // a row is added up:
 //
-//   | accumulator          | a row is added up                   | quick when |
-//   |----------------------|-------------------------------------|--------------------------------------------------|
-//   | dense_accumulator    | in an array as wide as the row      | rows are long, or lie in narrow
-//   windows          | | hash_accumulator     | in a hash table, sorted at the end  | rows are
-//   short and their columns far apart       | | heap_accumulator     | by a heap of the parts' next
-//   columns| many short parts; needs no memory for the row    | | merge_accumulator    | by merging
-//   two parts, and so on     | two or three parts                               | |
-//   automatic_accumulator| dense or hash, whichever suits it   | always; it is a little behind the
-//   best           | | eigen_accumulator    | by Eigen: local/eigen_accumulator.hpp| your program
-//   has Eigen, and you want to compare |
+//   dense_accumulator      in an array as wide as the row. Quick where rows are long, or lie in
+//                          narrow windows.
+//   hash_accumulator       in a hash table, sorted at the end. Quick where rows are short and their
+//                          columns far apart.
+//   heap_accumulator       by a heap of the parts' next columns. For many short parts; it needs no
+//                          memory for the row.
+//   merge_accumulator      by merging two parts, then what came out. For two or three parts.
+//   automatic_accumulator  in an array or a hash table, whichever suits the row.
+//   eigen_accumulator      by Eigen, where a program has it (local/eigen_accumulator.hpp).
 //
 // All but Eigen's are lazy: accumulate() keeps the part, and sums are made once the parts have more
-// entries than the sum so far. So every entry is added to a sum at most a logarithmic number of
-// times, and an accumulator holds at most the last sum, as many entries of parts, one part more,
-// and, while it adds, the new sum. Parts are added in the order of their arrival; merge_accumulator
-// adds neighbours first.
+// entries than the sum so far. So an entry is added up a logarithmic number of times at most. An
+// accumulator holds the last sum, as many entries of parts again, one part more, and, while it
+// adds up, the new sum. Parts are added in the order of their arrival; merge_accumulator adds
+// neighbours first.
 //
 // Everything is local. An accumulator is for one thread at a time.
 #pragma once
@@ -47,6 +46,14 @@ concept sparse_accumulator =
     };
 
 namespace detail {
+
+/// Refuses a part that does not lie in the sum.
+inline void require_part(matrix_shape sum, matrix_shape part, matrix_index offset) {
+  if (offset.row > sum.rows || part.rows > sum.rows - offset.row || offset.column > sum.columns ||
+      part.columns > sum.columns - offset.column)
+    raise("a part of ", part, " at ", offset, " does not lie in a sum of ", sum,
+          ". Give the place of its first element in the sum.");
+}
 
 /// Adds up a row in the one array or table that `Row` is, or in whichever row_sum chooses.
 template <class T, class I, class S>
@@ -101,11 +108,7 @@ class basic_accumulator {
   /// Adds a part, whose first element stands at `offset` of the sum. Local; costs nothing at once,
   /// or the sum of the parts so far.
   void accumulate(csr<T, I>&& part, matrix_index offset = {}) {
-    const auto [rows, columns] = part.shape();
-    if (offset.row > shape_.rows || rows > shape_.rows - offset.row ||
-        offset.column > shape_.columns || columns > shape_.columns - offset.column)
-      detail::raise("a part of ", part.shape(), " at ", offset, " does not lie in a sum of ",
-                    shape_, ". Give the place of its first element in the sum.");
+    detail::require_part(shape_, part.shape(), offset);
     if (part.nnz() == 0) return;
     if (!part.sorted()) part.sort_rows();
     entries_ += part.nnz();

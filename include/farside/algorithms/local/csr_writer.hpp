@@ -1,8 +1,10 @@
 // Writes a sparse matrix row after row, when only a bound of its size is known.
 //
 //   csr_writer<double, std::int32_t> c(shape, bound);
-//   for each row:  auto [columns, values] = c.room(most entries of the row);  ...;
-//   c.end_row(entries); return c.finish(sorted);
+//   for each row:  auto [columns, values] = c.room(most entries of the row);
+//                  write them;
+//                  c.end_row(entries);
+//   return c.finish(sorted);
 //
 // There is room for all entries at first, and what is left is given back at the end: room that is
 // not written takes no memory (containers/detail/plain_array.hpp). Where the system does not promise so much,

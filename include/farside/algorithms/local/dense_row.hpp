@@ -1,17 +1,17 @@
 // One row of a sparse result, added up in an array with a place for each column of a window.
 //
-//   sums     | 0 | x | 0 | 0 | y | ...      one for each column of the window; zero where nothing
-//   was added present    0   1   0   0   1            a bit a column, in words of 64 words      1
-//   a bit for each word of `present` that is not empty
+//   sums      | 0 | x | 0 | 0 | y | ...    one for each column; zero where nothing was added
+//   present     0   1   0   0   1          a bit for each column, in words of 64
+//   words       1                          a bit for each word of `present` that is not empty
 //
 // Adding costs a load, a store and the bit. Where nothing was added yet the sum is the semiring's
 // zero, its identity, so that the first value is added like all others and nothing branches on
-// data. take() finds the columns in order through the bits, with no sort: it looks at one word for
-// 4096 columns of the window, and what it has read it sets back to zero, so that a row costs time
+// data. take() finds the columns in order through the bits, without a sort. It looks at one word
+// for 4096 columns of the window, and sets back to zero what it has read, so that a row costs time
 // for its own entries only.
 //
 // The window is where the row can have entries at all. In a banded matrix it is small and lies
-// elsewhere for each row: as the array always begins with the window, it stays in the nearest
+// elsewhere for each row. As the array always begins with the window, it stays in the nearest
 // cache.
 #pragma once
 

@@ -2,9 +2,9 @@
 // matrices, where the places of a dense row (dense_row.hpp) would be spread over more memory than
 // the caches hold.
 //
-//   keys     | - | 17 | - | 4 | 903 | ...    open addressing, at most half full; all bits set where
-//   there is none sums     | . | x  | . | y | z   | order      17 at 1, 4 at 3, ...          what
-//   there is, as it came
+//   keys      | - | 17 | - | 4 | 903 | ...    open addressing, at most half full; - for none
+//   sums      | . | x  | . | y | z   |
+//   order       17 at 1, 4 at 3, ...          what there is, as it came
 //
 // The table has a power of two of slots, at least twice as many as the row has products. So it
 // never grows while a row is added up, and short rows use a part that stays in the nearest cache. A

@@ -7,8 +7,8 @@
 //
 //   row_sum<double, std::int32_t, plus_times<double>> sum(over);
 //   sum.begin(bound, window);
-//   sum.add(columns, size, shift, [&](std::size_t e) { return ...; });     // as often as there are
-//   terms n = sum.take(columns_out, values_out, room, sorted);
+//   for each term:  sum.add(columns, size, shift, [&](std::size_t e) { return value of e; });
+//   entries = sum.take(columns_out, values_out, room, sorted);
 #pragma once
 
 #include <farside/algorithms/local/hash_row.hpp>

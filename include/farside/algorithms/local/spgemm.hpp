@@ -2,62 +2,33 @@
 //
 //   far::csr<double> c = far::spgemm(a.view(), b.view());
 //
-//   far::sparse_multiplier<float, std::int32_t, far::min_plus<float>> m;     // keeps its tables
-//   from call to call auto paths = m.multiply(a.view(), b.view(), {.sorted = false, .between_blocks
-//   = [] { far::progress(); }});
+//   far::sparse_multiplier<float, std::int32_t, far::min_plus<float>> m;  // keeps its tables
+//   auto paths = m.multiply(a.view(), b.view(), {.sorted = false});
 //
 // Row by row (Gustavson): row i of C is the sum of those rows of B that the entries of row i of A
 // name, each multiplied by its entry. A pass over row i of A alone gives the number of products, a
 // bound for the row's size, and, where rows of B are sorted, the window of columns in which it
 // lies. Both choose how the row is added up (row_sum.hpp).
 //
-//   time      about one load and one store for each product; rows of B come from memory once for
-//   each entry of A that
-//             names them, and are asked for ahead of time
-//   memory    multiply() writes C once, in order, into arrays with room for all products, and gives
-//   back what is left: room
-//             that is not written takes no memory (containers/detail/plain_array.hpp). So A, B, C and the
-//             tables, of less than 2 x sizeof(T) x columns of B, are all there is.
+// Time: about one load and one store for each product. Rows of B come from memory once for each
+// entry of A that names them, and are asked for ahead of time.
+//
+// Memory: multiply() writes C once, in order, into arrays with room for all products, and gives
+// back what is left. Room that is not written takes no memory (containers/detail/plain_array.hpp). So A, B, C
+// and the tables, less than 2 x sizeof(T) + 8 bytes for each column of B, are all there is.
 //
 // Where the result has to lie in memory of the caller's, count() says how much that is, and fill()
 // computes it: twice the passes over B. The result's pattern depends on the patterns of A and B
 // only: entries whose products cancel out stay stored.
 //
-// A rank that multiplies serves nobody meanwhile. So the rows are done in blocks, and
-// `between_blocks` is called after each: it may communicate. A block ends after the row that
-// completes `block_products` products, a fraction of a millisecond; a single row is never
-// interrupted.
-//
 // Everything is local. A sparse_multiplier is for one thread at a time.
 #pragma once
 
 #include <farside/algorithms/local/csr_writer.hpp>
+#include <farside/algorithms/local/options.hpp>
 #include <farside/algorithms/local/row_sum.hpp>
 
-#include <functional>
-
 namespace far::inline FARSIDE_BACKEND {
-
-/// How to multiply two sparse matrices.
-struct spgemm_options {
-  /// Whether rows of the result have to be in order. Costs nothing for most rows; see row_sum.hpp.
-  bool sorted = true;
-  /// Products of a block of rows, after which `between_blocks` is called.
-  std::size_t block_products = std::size_t{1} << 18;
-  /// Called between blocks of rows. It may communicate, and throw.
-  std::function<void()> between_blocks{};
-};
-
-namespace detail {
-
-template <class A, class B>
-void require_product(const char* operation, const A& a, const B& b) {
-  if (a.columns != b.rows)
-    raise(operation, " was given a matrix of ", a, " and one of ", b,
-          ". The first one has to have as many columns as the second one has rows.");
-}
-
-}  // namespace detail
 
 /// How many products of entries C = A B takes: half its flops, and a bound for the entries of C.
 /// Local; costs a pass over A.
@@ -78,18 +49,18 @@ class sparse_multiplier {
 
   /// C = A B. Local; see the header for what it costs.
   csr<T, I> multiply(const csr_view<T, I>& a, const csr_view<T, I>& b,
-                     const spgemm_options& options = {});
+                     const kernel_options& options = {});
 
   /// Sets row_begin[i + 1] to how many entries rows 0 to i of C = A B have together, and
   /// row_begin[0] to 0. Local; costs about what the product costs, and writes nothing else.
   void count(const csr_view<T, I>& a, const csr_view<T, I>& b, std::span<std::int64_t> row_begin,
-             const spgemm_options& options = {});
+             const kernel_options& options = {});
 
   /// C = A B into arrays of the size that count() has found. The values of A and B may have changed
   /// since then, the places of their entries not. Local; costs what multiply() costs.
   void fill(const csr_view<T, I>& a, const csr_view<T, I>& b,
             std::span<const std::int64_t> row_begin, std::span<I> columns, std::span<T> values,
-            const spgemm_options& options = {});
+            const kernel_options& options = {});
 
  private:
   struct row_plan {
@@ -99,7 +70,7 @@ class sparse_multiplier {
 
   /// Calls row(i, plan) for all rows of A, in blocks.
   template <class Row>
-  void for_each_row(const csr_view<T, I>& a, const csr_view<T, I>& b, const spgemm_options& options,
+  void for_each_row(const csr_view<T, I>& a, const csr_view<T, I>& b, const kernel_options& options,
                     Row row);
   row_plan plan(const csr_view<T, I>& a, const csr_view<T, I>& b, std::size_t i) const;
   /// Writes row i of C, if there is room for its entries, and returns how many it has.
@@ -114,7 +85,7 @@ class sparse_multiplier {
 /// allocation of its tables.
 template <class T, class I, semiring_over<T> S = plus_times<T>>
 csr<T, I> spgemm(const csr_view<T, I>& a, const csr_view<T, I>& b, const S& over = S(),
-                 const spgemm_options& options = {}) {
+                 const kernel_options& options = {}) {
   return sparse_multiplier<T, I, S>(over).multiply(a, b, options);
 }
 
@@ -158,17 +129,13 @@ auto sparse_multiplier<T, I, S>::plan(const csr_view<T, I>& a, const csr_view<T,
 template <class T, class I, semiring_over<T> S>
 template <class Row>
 void sparse_multiplier<T, I, S>::for_each_row(const csr_view<T, I>& a, const csr_view<T, I>& b,
-                                              const spgemm_options& options, Row row) {
+                                              const kernel_options& options, Row row) {
   detail::require_product("spgemm", a.shape(), b.shape());
-  std::size_t products = 0;
+  detail::block_count blocks(options);
   for (std::size_t i = 0; i < a.rows(); ++i) {
-    if (products >= options.block_products) {
-      products = 0;
-      if (options.between_blocks) options.between_blocks();
-    }
     row_plan found;
     if (a.row_size(i) != 0 && b.nnz() != 0) found = plan(a, b, i);
-    products += found.products;
+    blocks.next(found.products);
     row(i, found);
   }
 }
@@ -199,7 +166,8 @@ std::size_t sparse_multiplier<T, I, S>::write_row(const csr_view<T, I>& a, const
 
 template <class T, class I, semiring_over<T> S>
 csr<T, I> sparse_multiplier<T, I, S>::multiply(const csr_view<T, I>& a, const csr_view<T, I>& b,
-                                               const spgemm_options& options) {
+                                               const kernel_options& options) {
+  detail::require_product("spgemm", a.shape(), b.shape());
   detail::csr_writer<T, I> c({a.rows(), b.shape().columns}, count_products(a, b));
   for_each_row(a, b, options, [&](std::size_t i, const row_plan& plan) {
     const std::size_t most = std::min(plan.products, b.shape().columns);
@@ -212,7 +180,7 @@ csr<T, I> sparse_multiplier<T, I, S>::multiply(const csr_view<T, I>& a, const cs
 template <class T, class I, semiring_over<T> S>
 void sparse_multiplier<T, I, S>::count(const csr_view<T, I>& a, const csr_view<T, I>& b,
                                        std::span<std::int64_t> row_begin,
-                                       const spgemm_options& options) {
+                                       const kernel_options& options) {
   if (row_begin.size() != a.rows() + 1)
     detail::raise("count of a sparse product was given ", row_begin.size(),
                   " row pointers for a result of ", a.rows(),
@@ -235,7 +203,7 @@ void sparse_multiplier<T, I, S>::count(const csr_view<T, I>& a, const csr_view<T
 template <class T, class I, semiring_over<T> S>
 void sparse_multiplier<T, I, S>::fill(const csr_view<T, I>& a, const csr_view<T, I>& b,
                                       std::span<const std::int64_t> row_begin, std::span<I> columns,
-                                      std::span<T> values, const spgemm_options& options) {
+                                      std::span<T> values, const kernel_options& options) {
   if (row_begin.size() != a.rows() + 1 || row_begin[0] != 0 ||
       static_cast<std::size_t>(row_begin.back()) > std::min(columns.size(), values.size()))
     detail::raise("fill of a sparse product was given arrays that do not fit each other: ",

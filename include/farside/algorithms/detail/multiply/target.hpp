@@ -9,7 +9,7 @@
 // waits.
 #pragma once
 
-#include <farside/algorithms/detail/multiply/kernels.hpp>
+#include <farside/algorithms/local/local_kernels.hpp>
 #include <farside/algorithms/detail/multiply/operand.hpp>
 #include <farside/algorithms/detail/multiply/report.hpp>
 #include <farside/algorithms/detail/multiply/tasks.hpp>
@@ -68,6 +68,11 @@ struct target_base {
   }
 };
 
+template <class Tile>
+inline constexpr bool is_sparse_tile = false;
+template <class T, class I>
+inline constexpr bool is_sparse_tile<sparse_tile<T, I>> = true;
+
 /// The number of a task's part among those of its tile, for ordered mode.
 inline std::uint64_t part_number(const multiply_task& task) { return task.first; }
 
@@ -78,7 +83,7 @@ class dense_target : target_base<C, Over> {
   using base::c, base::over, base::how, base::box, base::times, base::drain;
 
  public:
-  dense_target(base known) : base(std::move(known)) {
+  dense_target(base known) : base(std::move(known)), kernels_(over) {
     if (how.accumulate) return;
     for (matrix_index tile : c.my_tiles()) {
       matrix_view<T> of = c.my_tile(tile);
@@ -103,7 +108,11 @@ class dense_target : target_base<C, Over> {
   }
   template <class TileA, class TileB>
   void piece(const multiply_task&, TileA a, TileB b) {
-    multiply_into(a.view(), b.view(), to_, over, drain);
+    const kernel_options serving{.between_blocks = drain};
+    if constexpr (is_sparse_tile<TileA>)
+      kernels_.spmm(a.view(), b.view(), to_, serving);
+    else
+      kernels_.gemm(a.view(), b.view(), to_, serving);
   }
   void end(const multiply_task& task) {
     if (leaving_.where)
@@ -129,15 +138,14 @@ class dense_target : target_base<C, Over> {
 
  private:
   void add(matrix_index tile, matrix_view<const T> part) {
-    T* to = c.my_tile(tile).data();
-    const T* from = part.data();
-    for (std::size_t i = 0; i < part.shape().size(); ++i) to[i] = over.add(to[i], from[i]);
+    kernels_.add(part, c.my_tile(tile));
   }
   void arrive(matrix_index tile, std::uint64_t number, dense<T> part) {
     waiting_[tile].arrive(number, std::move(part),
                           [&](const dense<T>& next) { add(tile, next.view()); });
   }
 
+  cpu_kernels<T, std::int32_t, Over> kernels_;
   matrix_view<T> to_;
   dense<T> aside_;
   update_box::outgoing leaving_;
@@ -149,24 +157,25 @@ class sparse_target : target_base<C, Over> {
   using base = target_base<C, Over>;
   using T = typename C::value_type;
   using I = typename C::index_type;
-  using sum = automatic_accumulator<T, I, Over>;
+  using kernels = cpu_kernels<T, I, Over>;
+  using sum = decltype(std::declval<const kernels&>().accumulator({}));
   using base::c, base::over, base::how, base::box, base::times, base::drain;
 
  public:
-  sparse_target(base known) : base(std::move(known)), multiplier_(over) {
+  sparse_target(base known) : base(std::move(known)), kernels_(over) {
     for (matrix_index tile : c.my_tiles()) {
-      auto& own = own_.emplace(tile, sum(c.layout().tile_shape(tile), over)).first->second;
+      auto& own = own_.emplace(tile, kernels_.accumulator(c.layout().tile_shape(tile))).first->second;
       if (how.accumulate) own.accumulate(csr<T, I>(c.my_tile(tile)));
     }
   }
 
   void start(const multiply_task& task) {
-    part_ = std::make_unique<sum>(c.layout().tile_shape(task.c), over);
+    part_ = std::make_unique<sum>(kernels_.accumulator(c.layout().tile_shape(task.c)));
   }
   template <class TileA, class TileB>
   void piece(const multiply_task&, TileA a, TileB b) {
     if (a.nnz() == 0 || b.nnz() == 0) return;
-    part_->accumulate(multiplier_.multiply(a.view(), b.view(), {.between_blocks = drain}));
+    part_->accumulate(kernels_.spgemm(a.view(), b.view(), {.between_blocks = drain}));
   }
   void end(const multiply_task& task) {
     csr<T, I> part = part_->result();
@@ -212,7 +221,7 @@ class sparse_target : target_base<C, Over> {
                           [&](csr<T, I>& next) { own.accumulate(std::move(next)); });
   }
 
-  sparse_multiplier<T, I, Over> multiplier_;
+  kernels kernels_;
   std::map<matrix_index, sum> own_;
   std::unique_ptr<sum> part_;
   std::map<matrix_index, in_order<csr<T, I>>> waiting_;
