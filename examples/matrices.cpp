@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
     bool good = two_roads.find({10, 12}) == *roads.find({10, 11}) + *roads.find({11, 12});
     good = good && !two_roads.find({10, 500});
     far::print("rank ", far::rank(), " holds ", two_roads.my_tiles().size(), " of ",
-               two_roads.grid_shape().size(), " tiles; ", two_roads.nnz(), " pairs are two roads apart\n");
+               two_roads.grid_shape().size(), " tiles; ", two_roads.nnz(),
+               " pairs are two roads apart\n");
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
   });
 }

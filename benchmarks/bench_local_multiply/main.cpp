@@ -110,10 +110,10 @@ void sparse_rows(far::bench::suite& s, const std::string& input, const csr& a) {
     const double before = peak_memory();
     const csr c = far::spgemm(a.view(), a.view());
     const double both = bytes_of(a) + bytes_of(c);
-    s.say(far::text(
-        input, ": ", a.nnz(), " entries, ", far::count_products(a.view(), a.view()), " products, ",
-        c.nnz(), " entries; peak memory ",
-        far::bench::number((peak_memory() - before + bytes_of(a)) / both), " x (A + C)"));
+    s.say(far::text(input, ": ", a.nnz(), " entries, ", far::count_products(a.view(), a.view()),
+                    " products, ", c.nnz(), " entries; peak memory ",
+                    far::bench::number((peak_memory() - before + bytes_of(a)) / both),
+                    " x (A + C)"));
     beside_peers(
         s, name,
         [&](std::size_t n) {
@@ -150,10 +150,9 @@ void gemm_rows(far::bench::suite& s, std::size_t n) {
   };
   const auto what = far::bench::cpu_time_of_one();
 #if FARSIDE_PEER_BLAS
-  s.compare(far::text(name, ", BLAS (", blas_kernel(), ")"), what, ours,
-            [&](std::size_t times) {
-              for (std::size_t i = 0; i < times; ++i) blas_gemm(n, a.data(), b.data(), c.data());
-            });
+  s.compare(far::text(name, ", BLAS (", blas_kernel(), ")"), what, ours, [&](std::size_t times) {
+    for (std::size_t i = 0; i < times; ++i) blas_gemm(n, a.data(), b.data(), c.data());
+  });
 #else
   s.measure_alone(name, what, ours);
 #endif

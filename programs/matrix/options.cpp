@@ -13,7 +13,6 @@ namespace matrix_program {
 
 namespace {
 
-
 template <class... Parts>
 [[noreturn]] void refuse(const Parts&... parts) {
   throw toolkit::wrong_option(far::text(parts...));

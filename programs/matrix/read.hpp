@@ -108,8 +108,7 @@ inline std::string degree_picture(const matrix_figures& f) {
   for (std::size_t i = first; i <= last && first < f.degrees.size(); ++i) {
     std::uint64_t low = i == 0 ? 0 : std::uint64_t{1} << (i - 1);
     std::uint64_t high = i == 0 ? 0 : low + (low - 1);
-    std::string range =
-        toolkit::grouped(low) + (high > low ? " - " + toolkit::grouped(high) : "");
+    std::string range = toolkit::grouped(low) + (high > low ? " - " + toolkit::grouped(high) : "");
     auto ink = static_cast<std::size_t>(
         std::ceil(40.0 * static_cast<double>(f.degrees[i]) / static_cast<double>(most)));
     table.row({range, toolkit::grouped(f.degrees[i]),
@@ -126,8 +125,7 @@ inline std::string grid_table(const raster& grid) {
   table.row(head);
   for (std::size_t r = 0; r < grid.rows; ++r) {
     std::vector<std::string> cells{"row " + std::to_string(r)};
-    for (std::size_t c = 0; c < grid.columns; ++c)
-      cells.push_back(toolkit::grouped(grid.at(r, c)));
+    for (std::size_t c = 0; c < grid.columns; ++c) cells.push_back(toolkit::grouped(grid.at(r, c)));
     table.row(cells);
   }
   return table.text();

@@ -45,8 +45,12 @@ FAR_TEST(elements_tiles_and_slices) {
           for (std::size_t c = 0; c < tile.shape().columns; ++c)
             CHECK_EQ((tile[{r, c}]), value(first.row + r, first.column + c));
       }
-    for (auto [r0, r1, c0, c1] : {std::array<std::size_t, 4>{0, 13, 0, 9}, {2, 11, 1, 8}, {5, 6, 0, 9},
-                                  {0, 13, 4, 5}, {3, 3, 2, 7}, {12, 13, 8, 9}}) {
+    for (auto [r0, r1, c0, c1] : {std::array<std::size_t, 4>{0, 13, 0, 9},
+                                  {2, 11, 1, 8},
+                                  {5, 6, 0, 9},
+                                  {0, 13, 4, 5},
+                                  {3, 3, 2, 7},
+                                  {12, 13, 8, 9}}) {
       auto slice = m.slice({r0, r1}, {c0, c1});
       CHECK(slice.shape() == (matrix_shape{r1 - r0, c1 - c0}));
       for (std::size_t i = r0; i < r1; ++i)

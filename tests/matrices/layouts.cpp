@@ -40,7 +40,8 @@ void check_layout(const far::matrix_layout& l, far::rank_t members) {
 
 FAR_TEST(every_element_is_in_one_tile) {
   for (far::rank_t members : {1U, 2U, 3U, 6U, 7U, 12U, 16U})
-    for (matrix_shape shape : {matrix_shape{1, 1}, {7, 5}, {100, 3}, {2, 31}, {64, 64}, {0, 4}, {4, 0}}) {
+    for (matrix_shape shape :
+         {matrix_shape{1, 1}, {7, 5}, {100, 3}, {2, 31}, {64, 64}, {0, 4}, {4, 0}}) {
       auto check = [&](const auto& blocks) {
         check_layout(far::matrix_layout("it", shape, blocks(shape, members), members), members);
       };

@@ -24,7 +24,7 @@ struct problem {
 
 std::vector<problem> problems() {
   return {{{23, 17}, 19, 5}, {{16, 16}, 16, 8, 30, 3}, {{2, 3}, 4, 9}, {{31, 1}, 2, 3, 500},
-          {{6, 9}, 7, 2, 0}, {{0, 3}, 4, 2}, {{5, 3}, 0, 2}, {{1, 1}, 40, 3}};
+          {{6, 9}, 7, 2, 0}, {{0, 3}, 4, 2},           {{5, 3}, 0, 2}, {{1, 1}, 40, 3}};
 }
 
 template <class A, class B, class C>
@@ -34,13 +34,14 @@ void check_product(const problem& of, const far::multiply_options& how) {
   const std::size_t t = of.tile;
   const bool odd = how.algorithm == stationary::slices;
   A a({of.c.rows, of.k}, far::block_custom{{t, t + 1}, grid});
-  B b({of.k, of.c.columns}, far::block_custom{odd ? matrix_shape{t + 2, t} : matrix_shape{t + 1, t + 2}, grid});
+  B b({of.k, of.c.columns},
+      far::block_custom{odd ? matrix_shape{t + 2, t} : matrix_shape{t + 1, t + 2}, grid});
   C c(of.c, far::block_custom{{t, t + 2}, grid});
   fill(a, {1, of.density, of.full});
   fill(b, {2, of.density});
   fill(c, {3, 100});
-  auto expected = product_of(everything(a), everything(b), of.c.rows, of.k, of.c.columns,
-                             far::plus_times<T>());
+  auto expected =
+      product_of(everything(a), everything(b), of.c.rows, of.k, of.c.columns, far::plus_times<T>());
   if (how.accumulate) {
     auto before = everything(c);
     for (std::size_t e = 0; e < before.size(); ++e) expected[e] += before[e];
@@ -62,7 +63,8 @@ template <class A, class B, class C>
 void check_all(stealing help) {
   for (stationary algorithm : {stationary::c, stationary::a, stationary::b, stationary::layers,
                                stationary::summa, stationary::slices, stationary::automatic}) {
-    if (help != stealing::none && algorithm != stationary::c && algorithm != stationary::a) continue;
+    if (help != stealing::none && algorithm != stationary::c && algorithm != stationary::a)
+      continue;
     bool ordered = false;
     for (const problem& of : problems()) {
       // Little memory for partial tiles, so that members wait for room.
@@ -130,14 +132,17 @@ FAR_TEST(a_piece_at_a_time) {
   fill(a, {1});
   fill(b, {2});
   auto first = far::async_multiply(a, b, c, {.algorithm = stationary::a});
-  auto second = far::async_multiply(b, a, d, {.algorithm = stationary::c, .stealing = stealing::random});
+  auto second =
+      far::async_multiply(b, a, d, {.algorithm = stationary::c, .stealing = stealing::random});
   bool more = true;
   while (more) {
     const bool one = first.step(), other = second.step();
     more = one || other;
   }
   first.wait();
-  { auto ends_here = std::move(second); }  // waits for it
+  {
+    auto ends_here = std::move(second);
+  }  // waits for it
   const far::plus_times<long> over;
   CHECK(everything(c) == product_of(everything(a), everything(b), 12, 12, 12, over));
   CHECK(everything(d) == product_of(everything(b), everything(a), 12, 12, 12, over));
@@ -146,7 +151,8 @@ FAR_TEST(a_piece_at_a_time) {
 
 FAR_TEST(in_teams) {
   far::team half = far::world().split(far::rank() % 2 == 0 ? 0 : 1);
-  sparse a({20, 20}, far::block_custom{{6, 6}}, {.over = half}), c({20, 20}, far::block_custom{{6, 6}}, {.over = half});
+  sparse a({20, 20}, far::block_custom{{6, 6}}, {.over = half}),
+      c({20, 20}, far::block_custom{{6, 6}}, {.over = half});
   fill(a, {far::rank() % 2 + 1});
   for (stationary algorithm : {stationary::a, stationary::summa}) {
     far::multiply(a, a, c, {.algorithm = algorithm});
@@ -160,14 +166,14 @@ FAR_TEST(wrong_uses) {
   dense a({4, 6}, {.name = "left"}), b({6, 5}), c({4, 5}), wrong({5, 5});
   CHECK_THROWS(far::multiply(a, b, wrong), "have no product of 5 x 5");
   CHECK_THROWS(far::multiply(a, a, c), "have no product");
-  dense s({4, 4}), t({4, 4});
+  const auto even = far::block_custom{{2, 2}};
+  dense s({4, 4}, even), t({4, 4}, even);
   CHECK_THROWS(far::multiply(s, t, s), "is a factor and the product too");
   CHECK_THROWS(far::multiply(s, far::transposed(t), t), "is a factor and the product too");
   dense odd({4, 4}, far::block_custom{{3, 3}});
-  CHECK_THROWS(far::multiply(s, odd, t, {.algorithm = stationary::a}),
-               far::nprocs() == 1 ? "do not fit each other" : "do not fit each other");
+  CHECK_THROWS(far::multiply(s, odd, t, {.algorithm = stationary::a}), "do not fit each other");
   CHECK_THROWS(far::multiply(s, t, c, {.stealing = stealing::near}), "have no product");
-  dense u({4, 4});
+  dense u({4, 4}, even);
   CHECK_THROWS(far::multiply(s, t, u, {.algorithm = stationary::b, .stealing = stealing::near}),
                "gives nothing to steal");
   CHECK_THROWS(far::multiply(far::transposed(s), t, u, {.algorithm = stationary::summa}),

@@ -23,14 +23,17 @@ const auto tiles = [](std::size_t rows, std::size_t columns) {
 /// Sparse matrices over a semiring: entries that are absent are its zero.
 template <class T, class Over>
 void check_sparse(const Over& over, T (*value)(long)) {
-  far::sparse_matrix<T> a({18, 15}, tiles(5, 4)), b({15, 11}, tiles(4, 6)), c({18, 11}, tiles(5, 6));
+  far::sparse_matrix<T> a({18, 15}, tiles(5, 4)), b({15, 11}, tiles(4, 6)),
+      c({18, 11}, tiles(5, 6));
   fill(a, {1, 250});
   fill(b, {2, 250});
   auto convert = [&](T& x) { x = value(static_cast<long>(x)); };
   a.apply(convert);
   b.apply(convert);
-  auto expected = product_of(everything(a, over.zero()), everything(b, over.zero()), 18, 15, 11, over);
-  for (stationary algorithm : {stationary::c, stationary::a, stationary::b, stationary::layers, stationary::summa}) {
+  auto expected =
+      product_of(everything(a, over.zero()), everything(b, over.zero()), 18, 15, 11, over);
+  for (stationary algorithm :
+       {stationary::c, stationary::a, stationary::b, stationary::layers, stationary::summa}) {
     far::multiply(a, b, c, over, {.algorithm = algorithm});
     CHECK(everything(c, over.zero()) == expected);
     far::barrier();
@@ -90,13 +93,15 @@ FAR_TEST(ordered_sums_are_the_same_to_the_last_bit) {
   far::matrix<double> a({20, 24}, tiles(5, 3)), b({24, 10}, tiles(3, 5)), c({20, 10}, tiles(5, 5)),
       again({20, 10}, tiles(5, 5));
   auto number = [](far::matrix_index at, double& x) {
-    x = std::sin(static_cast<double>(at.row * 31 + at.column * 7)) * std::exp(static_cast<double>(at.column % 9) * 3);
+    x = std::sin(static_cast<double>(at.row * 31 + at.column * 7)) *
+        std::exp(static_cast<double>(at.column % 9) * 3);
   };
   a.apply(number);
   b.apply(number);
   for (stationary algorithm : {stationary::a, stationary::b, stationary::layers, stationary::c})
     for (stealing help : {stealing::none, stealing::random, stealing::near}) {
-      if (help != stealing::none && algorithm != stationary::a && algorithm != stationary::c) continue;
+      if (help != stealing::none && algorithm != stationary::a && algorithm != stationary::c)
+        continue;
       const far::multiply_options how{.algorithm = algorithm, .stealing = help, .ordered = true};
       far::multiply(a, b, c, how);
       far::multiply(a, b, again, how);
@@ -106,7 +111,8 @@ FAR_TEST(ordered_sums_are_the_same_to_the_last_bit) {
 }
 
 FAR_TEST(inspected_and_filled) {
-  far::sparse_matrix<long> a({25, 20}, tiles(7, 6)), b({20, 15}, tiles(6, 5)), c({25, 15}, tiles(7, 5));
+  far::sparse_matrix<long> a({25, 20}, tiles(7, 6)), b({20, 15}, tiles(6, 5)),
+      c({25, 15}, tiles(7, 5));
   fill(a, {1});
   fill(b, {2});
   far::multiply_plan plan = far::multiply_inspect(a, b, c);
@@ -119,13 +125,15 @@ FAR_TEST(inspected_and_filled) {
   for (int round = 0; round < 3; ++round) {
     far::multiply_fill(plan, a, b, c);
     CHECK(c.nnz() <= plan.most_entries);
-    CHECK(everything(c) == product_of(everything(a), everything(b), 25, 20, 15, far::plus_times<long>()));
+    CHECK(everything(c) ==
+          product_of(everything(a), everything(b), 25, 20, 15, far::plus_times<long>()));
     a.apply([&](long& x) { x += round + 1; });
     b.apply([&](far::matrix_index at, long& x) { x -= static_cast<long>(at.row); });
   }
   far::barrier();
   // The same number of entries, one of them elsewhere.
-  far::sparse_matrix<long> one({4, 4}, tiles(2, 2)), other({4, 4}, tiles(2, 2)), product({4, 4}, tiles(2, 2));
+  far::sparse_matrix<long> one({4, 4}, tiles(2, 2)), other({4, 4}, tiles(2, 2)),
+      product({4, 4}, tiles(2, 2));
   if (far::rank() == 0) one.insert({0, 0}, 2);
   one.assemble();
   auto small = far::multiply_inspect(one, one, product);

@@ -34,8 +34,9 @@ void check_slice(const far::csr<long>& slice, const entries& all, far::index_ran
 }  // namespace
 
 FAR_TEST(entries_of_all_ranks) {
-  for (auto blocks : {far::block_custom{{3, 2}}, far::block_custom{{far::div, far::div}, {far::div, 1}},
-                      far::block_custom{{40, 40}, {1, 1}}}) {
+  for (auto blocks :
+       {far::block_custom{{3, 2}}, far::block_custom{{far::div, far::div}, {far::div, 1}},
+        far::block_custom{{40, 40}, {1, 1}}}) {
     far::sparse_matrix<long> m({37, 29}, blocks);
     entries all;
     for (int round = 0; round < 2; ++round) {
@@ -51,8 +52,11 @@ FAR_TEST(entries_of_all_ranks) {
       CHECK_EQ(m.nnz(), all.size());
       check_slice(m.to_local(), all, {0, 37}, {0, 29});
     }
-    for (auto [r0, r1, c0, c1] :
-         {std::array<std::size_t, 4>{5, 22, 3, 20}, {6, 7, 0, 29}, {36, 37, 28, 29}, {4, 4, 0, 9}, {0, 37, 7, 8}})
+    for (auto [r0, r1, c0, c1] : {std::array<std::size_t, 4>{5, 22, 3, 20},
+                                  {6, 7, 0, 29},
+                                  {36, 37, 28, 29},
+                                  {4, 4, 0, 9},
+                                  {0, 37, 7, 8}})
       check_slice(m.slice({r0, r1}, {c0, c1}), all, {r0, r1}, {c0, c1});
     for (std::size_t i = 0; i < 37; i += 5)
       for (std::size_t j = 0; j < 29; ++j) {

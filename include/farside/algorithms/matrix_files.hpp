@@ -288,12 +288,11 @@ class mapped_rows {
       file_ = std::make_unique<detail::binary_matrix>(path);
       const auto& header = file_->header();
       if (rows.first > rows.last || rows.last > header.rows)
-        return text(path, " has ", header.rows, " rows, not rows ", rows.first, " to ",
-                            rows.last);
+        return text(path, " has ", header.rows, " rows, not rows ", rows.first, " to ", rows.last);
       if (header.value_word() != detail::value_name<T>() || header.column_bytes != sizeof(I))
         return text(path, " holds values of type ", header.value_word(), " and columns of ",
-                            8 * header.column_bytes, " bits, not ", detail::value_name<T>(),
-                            " and ", 8 * sizeof(I), "; read_matrix converts");
+                    8 * header.column_bytes, " bits, not ", detail::value_name<T>(), " and ",
+                    8 * sizeof(I), "; read_matrix converts");
       file_->check_rows(rows);
       return std::string();
     });

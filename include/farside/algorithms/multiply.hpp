@@ -82,8 +82,7 @@ bool tiles_fit(const A& a, const B& b, const C& c) {
 }
 template <class A, class B, class C>
 bool grids_fit(const A& a, const B& b, const C& c) {
-  return !A::is_transposed && !B::is_transposed &&
-         a.process_grid() == c.layout().process_grid() &&
+  return !A::is_transposed && !B::is_transposed && a.process_grid() == c.layout().process_grid() &&
          b.process_grid() == c.layout().process_grid();
 }
 
@@ -96,9 +95,11 @@ stationary choose(const A& a, const B& b, const C& c, const multiply_options& ho
     if (!fit) return stationary::slices;
     double best = 0;
     for (stationary candidate : {stationary::c, stationary::a, stationary::b, stationary::layers}) {
-      if (how.stealing != stealing::none && candidate != stationary::c && candidate != stationary::a)
+      if (how.stealing != stealing::none && candidate != stationary::c &&
+          candidate != stationary::a)
         continue;
-      const double time = predict<A, B>(estimate(candidate, a, b, c), multiply_rates(), how.stealing);
+      const double time =
+          predict<A, B>(estimate(candidate, a, b, c), multiply_rates(), how.stealing);
       if (chosen == stationary::automatic || time < best) chosen = candidate, best = time;
     }
     return chosen;
@@ -109,8 +110,9 @@ stationary choose(const A& a, const B& b, const C& c, const multiply_options& ho
           ") do not fit each other, as ", name_of(chosen),
           " needs. Cut them alike (far::block_matmul does), or take far::stationary::slices.");
   if (chosen == stationary::summa && !grids_fit(a, b, c))
-    raise("multiply: SUMMA needs three matrices on one grid of members, none of them transposed. "
-          "Lay them out alike, or take far::stationary::c.");
+    raise(
+        "multiply: SUMMA needs three matrices on one grid of members, none of them transposed. "
+        "Lay them out alike, or take far::stationary::c.");
   if (how.stealing != stealing::none && chosen != stationary::c && chosen != stationary::a)
     raise("multiply: ", name_of(chosen), " gives nothing to steal. Stealing goes with ",
           "far::stationary::c and far::stationary::a.");
@@ -128,8 +130,9 @@ multiplication async_multiply(const MatrixA& a, const MatrixB& b, MatrixC& c, co
   using A = typename detail::operand_of<MatrixA>::type;
   using B = typename detail::operand_of<MatrixB>::type;
   using T = typename MatrixC::value_type;
-  static_assert(std::is_same_v<T, typename A::value_type> && std::is_same_v<T, typename B::value_type>,
-                "far::multiply: the three matrices have elements of one type");
+  static_assert(
+      std::is_same_v<T, typename A::value_type> && std::is_same_v<T, typename B::value_type>,
+      "far::multiply: the three matrices have elements of one type");
   static_assert(detail::is_sparse_matrix<MatrixC> == (A::is_sparse && B::is_sparse) &&
                     (A::is_sparse || !B::is_sparse),
                 "far::multiply knows dense x dense and sparse x dense into a far::matrix, and "

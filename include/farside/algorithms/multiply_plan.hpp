@@ -18,9 +18,9 @@ namespace far::inline FARSIDE_BACKEND {
 
 /// What a sparse product takes. The same on all members, but for `own`.
 struct multiply_plan {
-  std::uint64_t products = 0;      ///< of two entries: half the flops
-  std::uint64_t most_entries = 0;  ///< of C, at most
-  std::uint64_t bytes_fetched = 0; ///< of tiles of A and B, by all members, by stationary C
+  std::uint64_t products = 0;       ///< of two entries: half the flops
+  std::uint64_t most_entries = 0;   ///< of C, at most
+  std::uint64_t bytes_fetched = 0;  ///< of tiles of A and B, by all members, by stationary C
   /// Products of this member's tiles of C, and at most how many entries each has.
   struct tile {
     matrix_index at;
@@ -46,7 +46,8 @@ multiply_plan multiply_inspect(const sparse_matrix<T, I>& a, const sparse_matrix
   if (a.shape().columns != b.shape().rows || c.shape().rows != a.shape().rows ||
       c.shape().columns != b.shape().columns)
     detail::raise("multiply_inspect: a matrix of ", a.shape(), " and one of ", b.shape(),
-                  " have no product of ", c.shape(), ". With A of m x k and B of k x n, C is m x n.");
+                  " have no product of ", c.shape(),
+                  ". With A of m x k and B of k x n, C is m x n.");
   if (a.tile_shape().rows != c.tile_shape().rows || a.tile_shape().columns != b.tile_shape().rows ||
       b.tile_shape().columns != c.tile_shape().columns)
     detail::raise("multiply_inspect: tiles of ", a.tile_shape(), ", ", b.tile_shape(), " and ",
@@ -157,7 +158,8 @@ void multiply_fill(multiply_plan& plan, const sparse_matrix<T, I>& a, const spar
             auto left = a.async_tile({tile.at.row, k});
             auto right = b.async_tile({k, tile.at.column});
             const auto one = left.get(), other = right.get();
-            if (one.nnz() != 0 && other.nnz() != 0) filler.fill(one.view(), other.view(), of, values);
+            if (one.nnz() != 0 && other.nnz() != 0)
+              filler.fill(one.view(), other.view(), of, values);
           }
         }
       },

@@ -33,8 +33,8 @@
 // Everything is local.
 #pragma once
 
-#include <farside/base/is_complex.hpp>
 #include <farside/base/error.hpp>
+#include <farside/base/is_complex.hpp>
 
 #include <complex>
 #include <concepts>

@@ -36,6 +36,7 @@ class dense {
       std::ranges::copy(of.row(i), elements_.data() + i * shape_.columns);
   }
 
+  /// Rows and columns, and where the elements begin. Local; no communication.
   matrix_shape shape() const { return shape_; }
   std::size_t rows() const { return shape_.rows; }
   std::size_t columns() const { return shape_.columns; }

@@ -111,8 +111,9 @@ class matrix {
   matrix(matrix_shape shape, const Descriptor& blocks, const container_options& with = {})
       : state_(new detail::dense_state<T>(shape, blocks, with)) {}
 
-  // Its shape, and where what is. Local; no communication.
+  /// Rows and columns. Local; no communication.
   matrix_shape shape() const { return state_->layout.shape(); }
+  /// How it is cut into tiles. Local; no communication.
   const matrix_layout& layout() const { return state_->layout; }
   /// How many tiles there are in each direction. Local; no communication.
   matrix_shape grid_shape() const { return state_->layout.grid_shape(); }
@@ -223,9 +224,7 @@ class matrix {
   template <class U, class Op>
   U reduce(U start, Op op) const;
   /// Collective. 1 barrier, 1 all_reduce.
-  T sum() const {
-    return reduce(T{}, std::plus<>());
-  }
+  T sum() const { return reduce(T{}, std::plus<>()); }
   /// The sum of all products of elements with those of `other`, which has the same shape and any
   /// layout. Collective. 2 barriers, 1 all_reduce, and a slice of `other` for each tile.
   T dot(const matrix& other) const;
@@ -308,7 +307,8 @@ void matrix<T>::combine(const matrix& other, Op op) {
     dense<T> theirs = other.slice({first.row, first.row + of.rows()},
                                   {first.column, first.column + of.columns()});
     for (std::size_t i = 0; i < of.rows(); ++i)
-      for (std::size_t j = 0; j < of.columns(); ++j) of.row(i)[j] = op(of.row(i)[j], theirs.row(i)[j]);
+      for (std::size_t j = 0; j < of.columns(); ++j)
+        of.row(i)[j] = op(of.row(i)[j], theirs.row(i)[j]);
   });
 }
 
@@ -316,12 +316,10 @@ template <class T>
 void matrix<T>::transpose_from(const matrix& other) {
   require_shape("transpose_from", {shape().columns, shape().rows}, other.shape());
   with_own_tiles("transpose_from", [&](matrix_index first, matrix_view<T> of) {
-    dense<T> theirs = other
-                          .slice({first.column, first.column + of.columns()},
-                                 {first.row, first.row + of.rows()})
-                          .transposed();
-    for (std::size_t i = 0; i < of.rows(); ++i)
-      std::ranges::copy(theirs.row(i), of.row(i).begin());
+    dense<T> theirs =
+        other.slice({first.column, first.column + of.columns()}, {first.row, first.row + of.rows()})
+            .transposed();
+    for (std::size_t i = 0; i < of.rows(); ++i) std::ranges::copy(theirs.row(i), of.row(i).begin());
   });
 }
 

@@ -50,9 +50,7 @@ concept block_descriptor = requires(const D& d, matrix_shape shape, rank_t membe
 
 namespace detail {
 
-constexpr std::size_t divided_up(std::size_t n, std::size_t by) {
-  return n / by + (n % by != 0);
-}
+constexpr std::size_t divided_up(std::size_t n, std::size_t by) { return n / by + (n % by != 0); }
 
 /// A dimension of tiles: `wanted`, or an even division of `extent` among `places`. Never zero.
 constexpr std::size_t tile_extent(std::size_t wanted, std::size_t extent, std::size_t places) {
@@ -71,7 +69,8 @@ constexpr matrix_shape squarest_grid(matrix_shape shape, rank_t members) {
            static_cast<double>(shape.columns) / static_cast<double>(grid.columns);
   };
   for (std::size_t rows = members; rows >= 1; --rows)
-    if (members % rows == 0 && edge({rows, members / rows}) < edge(best)) best = {rows, members / rows};
+    if (members % rows == 0 && edge({rows, members / rows}) < edge(best))
+      best = {rows, members / rows};
   return best;
 }
 
@@ -79,7 +78,8 @@ constexpr matrix_shape squarest_grid(matrix_shape shape, rank_t members) {
 struct block_rect {
   constexpr matrix_blocks operator()(matrix_shape shape, rank_t members) const {
     matrix_shape grid = squarest_grid(shape, members);
-    return {{detail::tile_extent(div, shape.rows, grid.rows), detail::tile_extent(div, shape.columns, grid.columns)},
+    return {{detail::tile_extent(div, shape.rows, grid.rows),
+             detail::tile_extent(div, shape.columns, grid.columns)},
             grid};
   }
 };
@@ -92,7 +92,8 @@ struct block_square {
   constexpr matrix_blocks operator()(matrix_shape shape, rank_t members) const {
     std::size_t edge = 1;
     while ((edge + 1) * (edge + 1) <= members) ++edge;
-    return {{detail::tile_extent(tile, shape.rows, edge), detail::tile_extent(tile, shape.columns, edge)},
+    return {{detail::tile_extent(tile, shape.rows, edge),
+             detail::tile_extent(tile, shape.columns, edge)},
             {edge, edge}};
   }
 };
@@ -102,7 +103,9 @@ struct block_row {
   std::size_t rows = div;
 
   constexpr matrix_blocks operator()(matrix_shape shape, rank_t members) const {
-    return {{detail::tile_extent(rows, shape.rows, members), std::max<std::size_t>(1, shape.columns)}, {members, 1}};
+    return {
+        {detail::tile_extent(rows, shape.rows, members), std::max<std::size_t>(1, shape.columns)},
+        {members, 1}};
   }
 };
 
@@ -111,7 +114,9 @@ struct block_column {
   std::size_t columns = div;
 
   constexpr matrix_blocks operator()(matrix_shape shape, rank_t members) const {
-    return {{std::max<std::size_t>(1, shape.rows), detail::tile_extent(columns, shape.columns, members)}, {1, members}};
+    return {{std::max<std::size_t>(1, shape.rows),
+             detail::tile_extent(columns, shape.columns, members)},
+            {1, members}};
   }
 };
 
@@ -139,12 +144,16 @@ struct block_custom {
   constexpr matrix_blocks operator()(matrix_shape shape, rank_t members) const {
     matrix_shape places = grid;
     if (places.rows == div && places.columns == div) places = squarest_grid(shape, members);
-    if (places.rows == div) places.rows = std::max<std::size_t>(1, members / std::max<std::size_t>(1, places.columns));
-    if (places.columns == div) places.columns = std::max<std::size_t>(1, members / std::max<std::size_t>(1, places.rows));
+    if (places.rows == div)
+      places.rows = std::max<std::size_t>(1, members / std::max<std::size_t>(1, places.columns));
+    if (places.columns == div)
+      places.columns = std::max<std::size_t>(1, members / std::max<std::size_t>(1, places.rows));
     auto extent = [](std::size_t wanted, std::size_t of, std::size_t over) {
       return wanted == 0 || over == 0 ? wanted : detail::tile_extent(wanted, of, over);
     };
-    return {{extent(tile.rows, shape.rows, places.rows), extent(tile.columns, shape.columns, places.columns)}, places};
+    return {{extent(tile.rows, shape.rows, places.rows),
+             extent(tile.columns, shape.columns, places.columns)},
+            places};
   }
 };
 
@@ -155,7 +164,8 @@ struct multiply_blocks {
 
 /// Tiles of c are those of block_rect; k is cut as often as the longer side of the grid, so that what a member fetches
 /// at a time is about as large as what it holds.
-constexpr multiply_blocks block_matmul(std::size_t m, std::size_t n, std::size_t k, rank_t members) {
+constexpr multiply_blocks block_matmul(std::size_t m, std::size_t n, std::size_t k,
+                                       rank_t members) {
   matrix_blocks c = block_rect()({m, n}, members);
   std::size_t depth = detail::tile_extent(div, k, std::max(c.grid.rows, c.grid.columns));
   return {{{c.tile.rows, depth}, c.grid}, {{depth, c.tile.columns}, c.grid}, {c.tile, c.grid}};
@@ -170,6 +180,7 @@ class matrix_layout {
   /// Throws a usage_error if what the descriptor says is not possible. `name` is how the matrix is called in it.
   matrix_layout(const std::string& name, matrix_shape shape, matrix_blocks blocks, rank_t members);
 
+  /// Of the matrix. Local; no communication.
   matrix_shape shape() const { return shape_; }
   /// How many tiles there are in each direction: none, if the matrix has no rows or no columns.
   matrix_shape grid_shape() const { return tiles_; }
@@ -209,7 +220,8 @@ class matrix_layout {
   }
   /// The other way round: which of its owner's tiles a tile is.
   std::size_t number_of(matrix_index tile) const {
-    return tile.row / blocks_.grid.rows * columns_of(owner(tile)) + tile.column / blocks_.grid.columns;
+    return tile.row / blocks_.grid.rows * columns_of(owner(tile)) +
+           tile.column / blocks_.grid.columns;
   }
 
   /// Calls work(tile) for each tile of a member.
@@ -220,7 +232,8 @@ class matrix_layout {
 
   /// Whether matrices so laid out have the same tiles on the same members.
   bool operator==(const matrix_layout& other) const {
-    return shape_ == other.shape_ && blocks_.tile == other.blocks_.tile && blocks_.grid == other.blocks_.grid;
+    return shape_ == other.shape_ && blocks_.tile == other.blocks_.tile &&
+           blocks_.grid == other.blocks_.grid;
   }
 
  private:
@@ -240,19 +253,25 @@ class matrix_layout {
   matrix_shape tiles_;
 };
 
-inline matrix_layout::matrix_layout(const std::string& name, matrix_shape shape, matrix_blocks blocks, rank_t members)
+inline matrix_layout::matrix_layout(const std::string& name, matrix_shape shape,
+                                    matrix_blocks blocks, rank_t members)
     : shape_(shape), blocks_(blocks) {
   if (blocks.tile.rows == 0 || blocks.tile.columns == 0)
-    detail::raise(name, ": tiles of ", blocks.tile, " hold nothing. Give them a row and a column at least, or far::div.");
+    detail::raise(name, ": tiles of ", blocks.tile,
+                  " hold nothing. Give them a row and a column at least, or far::div.");
   if (blocks.grid.rows == 0 || blocks.grid.columns == 0 || blocks.grid.rows > members ||
       blocks.grid.columns > members / blocks.grid.rows)
-    detail::raise(name, ": a grid of ", blocks.grid, " members cannot be made of a team of ", members,
-                  ". Give a grid that is not empty and has no more places than the team has members, or far::div.");
+    detail::raise(name, ": a grid of ", blocks.grid, " members cannot be made of a team of ",
+                  members,
+                  ". Give a grid that is not empty and has no more places than the team has "
+                  "members, or far::div.");
   if (shape.rows != 0 && shape.columns > std::numeric_limits<std::size_t>::max() / 2 / shape.rows)
-    detail::raise(name, ": a matrix of ", shape, " has more elements than 64 bits count. Has a negative number become ",
+    detail::raise(name, ": a matrix of ", shape,
+                  " has more elements than 64 bits count. Has a negative number become ",
                   "such a large one?");
   if (shape.size() != 0)
-    tiles_ = {detail::divided_up(shape.rows, blocks.tile.rows), detail::divided_up(shape.columns, blocks.tile.columns)};
+    tiles_ = {detail::divided_up(shape.rows, blocks.tile.rows),
+              detail::divided_up(shape.columns, blocks.tile.columns)};
 }
 
 }  // namespace far::inline FARSIDE_BACKEND

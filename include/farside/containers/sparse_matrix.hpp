@@ -47,8 +47,9 @@ class sparse_matrix {
   sparse_matrix(matrix_shape shape, const Descriptor& blocks, const container_options& with = {})
       : state_(new state(shape, blocks, with)) {}
 
-  // Its shape, and where what is. Local; no communication.
+  /// Rows and columns. Local; no communication.
   matrix_shape shape() const { return state_->layout.shape(); }
+  /// How it is cut into tiles. Local; no communication.
   const matrix_layout& layout() const { return state_->layout; }
   /// How many tiles there are in each direction. Local; no communication.
   matrix_shape grid_shape() const { return state_->layout.grid_shape(); }
@@ -157,9 +158,8 @@ class sparse_matrix {
   /// slice of `other` for each tile, and a publish.
   void copy_from(const sparse_matrix& other) {
     require_shape("copy_from", shape(), other.shape());
-    replace_tiles([&](index_range rows, index_range columns) {
-      return other.slice(rows, columns);
-    });
+    replace_tiles(
+        [&](index_range rows, index_range columns) { return other.slice(rows, columns); });
   }
   /// Becomes the transpose of `other`, of any layout. Collective; costs what copy_from does.
   void transpose_from(const sparse_matrix& other) {

@@ -1,8 +1,8 @@
 // What all local kernels are told besides their matrices.
 #pragma once
 
-#include <farside/containers/matrix_shape.hpp>
 #include <farside/base/error.hpp>
+#include <farside/containers/matrix_shape.hpp>
 
 #include <cstddef>
 #include <functional>

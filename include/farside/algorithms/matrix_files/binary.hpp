@@ -15,8 +15,8 @@
 #include <farside/algorithms/matrix_files/format.hpp>
 #include <farside/containers/csr_view.hpp>
 #include <farside/containers/matrix_part.hpp>
-#include <farside/core/hash.hpp>
 #include <farside/core/detail/checked_file.hpp>
+#include <farside/core/hash.hpp>
 
 #include <sys/mman.h>
 

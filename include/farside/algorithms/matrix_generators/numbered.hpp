@@ -7,8 +7,8 @@
 #pragma once
 
 #include <farside/algorithms/matrix_generators/values.hpp>
-#include <farside/containers/matrix_shape.hpp>
 #include <farside/base/error.hpp>
+#include <farside/containers/matrix_shape.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -34,8 +34,7 @@ class entry_values {
   template <class T>
   T at(std::size_t row, std::size_t column) const {
     if (kind_ == kind::ones) return T(1);
-    std::uint64_t random =
-        detail::hash_append(detail::hash_append(mix(seed_), row), column);
+    std::uint64_t random = detail::hash_append(detail::hash_append(mix(seed_), row), column);
     return from<T>(random);
   }
 

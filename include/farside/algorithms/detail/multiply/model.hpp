@@ -29,11 +29,11 @@ namespace far::inline FARSIDE_BACKEND {
 
 /// How fast this machine is.
 struct multiply_rates {
-  double dense = 5e9;      ///< products of a dense multiplication, a second
-  double mixed = 1e9;      ///< of a sparse matrix and a dense one
-  double sparse = 1.2e8;   ///< of two sparse ones
-  double network = 4e9;    ///< bytes a second between members
-  double memory = 4e9;     ///< bytes a second of partial tiles that are added up
+  double dense = 5e9;     ///< products of a dense multiplication, a second
+  double mixed = 1e9;     ///< of a sparse matrix and a dense one
+  double sparse = 1.2e8;  ///< of two sparse ones
+  double network = 4e9;   ///< bytes a second between members
+  double memory = 4e9;    ///< bytes a second of partial tiles that are added up
 };
 
 /// What the model says of one algorithm.
@@ -78,8 +78,8 @@ piece_size size_of_piece(const A& a, const B& b, const C& c, matrix_index tile, 
   const matrix_shape of_c = c.layout().tile_shape(tile);
   const auto m = static_cast<double>(of_c.rows), n = static_cast<double>(of_c.columns);
   const std::size_t deep = a.tile_shape().columns;
-  const auto depth =
-      static_cast<double>(std::min(deep, a.shape().columns - std::min(k * deep, a.shape().columns)));
+  const auto depth = static_cast<double>(
+      std::min(deep, a.shape().columns - std::min(k * deep, a.shape().columns)));
   piece_size result;
   if constexpr (!A::is_sparse)
     result.products = m * depth * n;
@@ -92,8 +92,8 @@ piece_size size_of_piece(const A& a, const B& b, const C& c, matrix_index tile, 
     result.c_bytes = m * n * sizeof(typename C::value_type);
   } else {
     const double entries = m * n * (1 - std::exp(-result.products / std::max(1.0, m * n)));
-    result.c_bytes = entries * (sizeof(typename C::value_type) + sizeof(typename C::index_type)) +
-                     8 * (m + 1);
+    result.c_bytes =
+        entries * (sizeof(typename C::value_type) + sizeof(typename C::index_type)) + 8 * (m + 1);
   }
   return result;
 }

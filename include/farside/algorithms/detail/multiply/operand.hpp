@@ -99,9 +99,7 @@ class operand {
   /// Any submatrix, as a tile.
   future<tile_type> async_slice(index_range rows, index_range columns) const {
     if constexpr (Transposed)
-      return of_->async_slice(columns, rows).then([](auto s) {
-        return tile_type(s.transposed());
-      });
+      return of_->async_slice(columns, rows).then([](auto s) { return tile_type(s.transposed()); });
     else
       return of_->async_slice(rows, columns).then([](auto s) { return tile_type(std::move(s)); });
   }
@@ -111,13 +109,14 @@ class operand {
     if constexpr (Transposed) std::swap(rows, columns);
     const rank_t me = members().rank();
     const matrix_layout& layout = of_->layout();
-    for_each_part(layout, rows, columns, [&](matrix_index tile, auto in_rows, auto in_columns, auto) {
-      if (layout.owner(tile) == me) return;
-      if constexpr (is_sparse)
-        sum += of_->tile_bytes(tile) * in_rows.size() / layout.tile_shape(tile).rows;
-      else
-        sum += in_rows.size() * in_columns.size() * sizeof(value_type);
-    });
+    for_each_part(layout, rows, columns,
+                  [&](matrix_index tile, auto in_rows, auto in_columns, auto) {
+                    if (layout.owner(tile) == me) return;
+                    if constexpr (is_sparse)
+                      sum += of_->tile_bytes(tile) * in_rows.size() / layout.tile_shape(tile).rows;
+                    else
+                      sum += in_rows.size() * in_columns.size() * sizeof(value_type);
+                  });
     return sum;
   }
 

@@ -39,9 +39,14 @@ class product : public multiply_work {
   /// Collective. What the members have done to A and B before is complete when it returns.
   product(const A& a, const B& b, C& c, const Over& over, const multiply_options& how,
           stationary chosen)
-      : a_(a), b_(b), c_(c), how_(how), chosen_(chosen), members_(c.members()),
-        box_(members_, how.update_memory != 0 ? how.update_memory
-                                              : here().link.segment_size() / 16),
+      : a_(a),
+        b_(b),
+        c_(c),
+        how_(how),
+        chosen_(chosen),
+        members_(c.members()),
+        box_(members_,
+             how.update_memory != 0 ? how.update_memory : here().link.segment_size() / 16),
         drain_([this] { drain(); }),
         target_({c_, over, how_, box_, times_, drain_}) {
     begin_ = job::monotonic_ns();
@@ -92,7 +97,8 @@ class product : public multiply_work {
     std::exception_ptr thrown;
     try {
       do_together(
-          members_, "multiply of '" + a_.name() + "' and '" + b_.name() + "' into '" + c_.name() + "'",
+          members_,
+          "multiply of '" + a_.name() + "' and '" + b_.name() + "' into '" + c_.name() + "'",
           [&] {
             if (failure_) std::rethrow_exception(failure_);
             stopwatch until_done(times_.accumulate);

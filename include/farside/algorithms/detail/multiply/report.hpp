@@ -49,13 +49,12 @@ inline std::string to_text(const multiply_report& of) {
                     "    fetched       sent\n";
   auto row = [&](const char* name, const multiply_times& t) {
     char line[192];
-    std::snprintf(line, sizeof line,
-                  "  %6s %7.3f s    %7.3f s   %7.3f s  %7.3f s %6.3f s %7llu %7llu %7.1f MB %7.1f MB\n",
-                  name, t.compute, t.communicate, t.accumulate, t.imbalance, t.total,
-                  static_cast<unsigned long long>(t.pieces),
-                  static_cast<unsigned long long>(t.stolen),
-                  static_cast<double>(t.bytes_fetched) / 1e6,
-                  static_cast<double>(t.bytes_sent) / 1e6);
+    std::snprintf(
+        line, sizeof line,
+        "  %6s %7.3f s    %7.3f s   %7.3f s  %7.3f s %6.3f s %7llu %7llu %7.1f MB %7.1f MB\n", name,
+        t.compute, t.communicate, t.accumulate, t.imbalance, t.total,
+        static_cast<unsigned long long>(t.pieces), static_cast<unsigned long long>(t.stolen),
+        static_cast<double>(t.bytes_fetched) / 1e6, static_cast<double>(t.bytes_sent) / 1e6);
     out += line;
   };
   multiply_times mean;

@@ -9,11 +9,11 @@
 // waits.
 #pragma once
 
-#include <farside/algorithms/local/local_kernels.hpp>
 #include <farside/algorithms/detail/multiply/operand.hpp>
 #include <farside/algorithms/detail/multiply/report.hpp>
 #include <farside/algorithms/detail/multiply/tasks.hpp>
 #include <farside/algorithms/detail/multiply/update_box.hpp>
+#include <farside/algorithms/local/local_kernels.hpp>
 
 #include <map>
 #include <memory>
@@ -51,9 +51,7 @@ struct target_base {
   multiply_times& times;
   std::function<void()> drain;  ///< takes what has come
 
-  bool is_mine(matrix_index tile) const {
-    return c.layout().owner(tile) == c.members().rank();
-  }
+  bool is_mine(matrix_index tile) const { return c.layout().owner(tile) == c.members().rank(); }
   /// Memory for a partial tile of another member.
   update_box::outgoing room(std::size_t bytes) {
     stopwatch until_return(times.communicate);
@@ -127,8 +125,7 @@ class dense_target : target_base<C, Over> {
 
   void take(const update_box::header& of, const std::byte* data) {
     const matrix_index tile{of.row, of.column};
-    const matrix_view<const T> part(reinterpret_cast<const T*>(data),
-                                    c.layout().tile_shape(tile));
+    const matrix_view<const T> part(reinterpret_cast<const T*>(data), c.layout().tile_shape(tile));
     if (how.ordered)
       arrive(tile, of.order, dense<T>(part));
     else
@@ -137,9 +134,7 @@ class dense_target : target_base<C, Over> {
   void finish() {}
 
  private:
-  void add(matrix_index tile, matrix_view<const T> part) {
-    kernels_.add(part, c.my_tile(tile));
-  }
+  void add(matrix_index tile, matrix_view<const T> part) { kernels_.add(part, c.my_tile(tile)); }
   void arrive(matrix_index tile, std::uint64_t number, dense<T> part) {
     waiting_[tile].arrive(number, std::move(part),
                           [&](const dense<T>& next) { add(tile, next.view()); });
@@ -164,7 +159,8 @@ class sparse_target : target_base<C, Over> {
  public:
   sparse_target(base known) : base(std::move(known)), kernels_(over) {
     for (matrix_index tile : c.my_tiles()) {
-      auto& own = own_.emplace(tile, kernels_.accumulator(c.layout().tile_shape(tile))).first->second;
+      auto& own =
+          own_.emplace(tile, kernels_.accumulator(c.layout().tile_shape(tile))).first->second;
       if (how.accumulate) own.accumulate(csr<T, I>(c.my_tile(tile)));
     }
   }

@@ -87,7 +87,8 @@ inline task_source layered_tasks(rank_t me, rank_t members, matrix_shape c_shape
   const matrix_shape grid = squarest_grid(c_shape, static_cast<rank_t>(width));
   std::vector<matrix_index> own;
   for (std::size_t i = place / grid.columns; i < tiles.m; i += grid.rows)
-    for (std::size_t j = place % grid.columns; j < tiles.n; j += grid.columns) own.push_back({i, j});
+    for (std::size_t j = place % grid.columns; j < tiles.n; j += grid.columns)
+      own.push_back({i, j});
   const std::size_t mine = tiles.k <= layer ? 0 : (tiles.k - layer - 1) / layers + 1;
   const std::size_t count = mine == 0 ? 0 : own.size();
   return sequence(count, [own = std::move(own), layer, layers, mine](std::size_t at) {

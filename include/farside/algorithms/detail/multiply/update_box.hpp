@@ -42,8 +42,8 @@ class update_box {
     std::byte bytes[16];
   };
   struct header {
-    std::uint64_t next = 0;   ///< far pointer of the update that was pushed before
-    std::uint64_t state = 0;  ///< 1: taken; by an atomic
+    std::uint64_t next = 0;             ///< far pointer of the update that was pushed before
+    std::uint64_t state = 0;            ///< 1: taken; by an atomic
     std::uint64_t row = 0, column = 0;  ///< of the tile
     std::uint64_t bytes = 0;            ///< of the data
     std::uint64_t nnz = 0, sorted = 0;  ///< of a sparse one
@@ -55,9 +55,7 @@ class update_box {
   struct outgoing {
     ptr<unit> where;
     std::size_t bytes = 0;
-    std::byte* data() const {
-      return reinterpret_cast<std::byte*>(where.local()) + sizeof(header);
-    }
+    std::byte* data() const { return reinterpret_cast<std::byte*>(where.local()) + sizeof(header); }
   };
 
   /// Collective over `over`. `limit` bytes may be out at a time.

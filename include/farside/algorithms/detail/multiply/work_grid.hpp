@@ -11,9 +11,9 @@
 // gives each number once, and a bit is set by one member only.
 #pragma once
 
+#include <farside/algorithms/detail/multiply/tasks.hpp>
 #include <farside/base/mixing.hpp>
 #include <farside/base/mutants.hpp>
-#include <farside/algorithms/detail/multiply/tasks.hpp>
 #include <farside/core/atomics.hpp>
 #include <farside/core/detail/together.hpp>
 #include <farside/core/memory.hpp>
@@ -81,9 +81,9 @@ class work_grid {
 
   team over_;
   matrix_shape tiles_;
-  std::size_t words_;                ///< for each tile
-  std::vector<rank_t> owners_;       ///< of each tile
-  std::vector<std::size_t> place_;   ///< of each tile among its owner's
+  std::size_t words_;               ///< for each tile
+  std::vector<rank_t> owners_;      ///< of each tile
+  std::vector<std::size_t> place_;  ///< of each tile among its owner's
   std::vector<ptr<std::uint64_t>> parts_;
 };
 

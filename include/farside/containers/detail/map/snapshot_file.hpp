@@ -10,8 +10,8 @@
 #pragma once
 
 #include <farside/core/detail/checked_file.hpp>
-#include <farside/core/draft.hpp>
 #include <farside/core/detail/type_words.hpp>
+#include <farside/core/draft.hpp>
 #include <farside/core/hash.hpp>
 
 #include <cstddef>

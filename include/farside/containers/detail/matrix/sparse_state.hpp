@@ -32,7 +32,7 @@ struct sparse_state : matrix_state {
   using unit = typename block::unit;
 
   struct tile_entry {
-    ptr<unit> where;        ///< null: no entries
+    ptr<unit> where;  ///< null: no entries
     std::uint64_t nnz = 0;
     bool sorted = true;
   };
@@ -139,7 +139,8 @@ struct sparse_state : matrix_state {
     for (const auto& changes : all_gather(mine, members))
       for (const change& one : changes) {
         tile_entry& known = directory[one.tile];
-        if (known.where && known.where.rank() == where->link.rank()) replaced.push_back(known.where);
+        if (known.where && known.where.rank() == where->link.rank())
+          replaced.push_back(known.where);
         known = one.now;
       }
     if (!FARSIDE_MUTANT(tiles_published_early)) barrier(members.members());
@@ -221,12 +222,12 @@ struct sparse_state : matrix_state {
     staged = before;
   }
 
-  std::vector<tile_entry> directory;             ///< of all tiles, row by row; what was published
-  std::map<std::uint64_t, tile_entry> staged;    ///< of this member; not published yet
-  std::vector<std::vector<inserted>> leaving;    ///< to each member
-  std::vector<std::uint64_t> sent;               ///< to each member since the last assemble
-  std::mutex mutex;                              ///< of what has arrived
-  std::vector<std::vector<inserted>> arrived;    ///< from each member
+  std::vector<tile_entry> directory;           ///< of all tiles, row by row; what was published
+  std::map<std::uint64_t, tile_entry> staged;  ///< of this member; not published yet
+  std::vector<std::vector<inserted>> leaving;  ///< to each member
+  std::vector<std::uint64_t> sent;             ///< to each member since the last assemble
+  std::mutex mutex;                            ///< of what has arrived
+  std::vector<std::vector<inserted>> arrived;  ///< from each member
   std::uint64_t arrivals = 0, expected = 0;
 
  private:

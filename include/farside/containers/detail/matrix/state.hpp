@@ -54,8 +54,8 @@ struct matrix_state : shared_state {
             " tiles, counted from zero.");
   }
   void require_slice(const char* what, index_range rows, index_range columns) const {
-    if (rows.first > rows.last || rows.last > layout.shape().rows ||
-        columns.first > columns.last || columns.last > layout.shape().columns) [[unlikely]]
+    if (rows.first > rows.last || rows.last > layout.shape().rows || columns.first > columns.last ||
+        columns.last > layout.shape().columns) [[unlikely]]
       raise(full_name(), ": ", what, " of rows ", rows.first, " to ", rows.last, " and columns ",
             columns.first, " to ", columns.last, ", but it is ", layout.shape(),
             ". A slice begins at its first row and column, and ends before its last ones.");
