@@ -5,6 +5,7 @@ namespace queues_more_tests {
 
 using namespace queue_test;
 using far::concurrency;
+using far::container_operation;
 
 namespace {
 

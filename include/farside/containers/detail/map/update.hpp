@@ -56,12 +56,12 @@ struct new_bucket {
 
 /// Takes an empty bucket for a new key. False: another rank was faster. Nothing that can fail comes
 /// after the head is won.
-template <class T, class Access, class Update>
+template <class T, class Access>
 FARSIDE_HOT inline bool create(Access& in, word index, head seen, bool unseen,
                                const key_location& where, const typename T::key_type& key,
-                               const Update& by, new_bucket<T>& made) {
+                               const typename T::mapped_type& value, new_bucket<T>& made) {
   made.set_key(key);
-  const state what = made.fill(by.initial());
+  const state what = made.fill(value);
   head h(what, where.fingerprint(), seen.version() + 1);
   if (!(unseen ? in.take_if_empty(index, h) : in.change(index, seen, h)) &&
       !(unseen && FARSIDE_MUTANT(map_home_taken_by_force)))
@@ -194,7 +194,7 @@ FARSIDE_HOT inline outcome_of<T> update(Access& in, const table& t, const key_lo
     const word home = where.home(t.capacity);
     if (std::exchange(made.unseen, false) && t.settled.load(std::memory_order_relaxed) &&
         (!Access::is_fast || in.top(home).is_empty()) &&
-        create<T>(in, home, head(), true, where, key, by, made))
+        create<T>(in, home, head(), true, where, key, by.initial(), made))
       return {result::done, true, counted::at_home};
   }
   lookup<T> found = probe<B, T>(in, where, key);
@@ -211,9 +211,12 @@ FARSIDE_HOT inline outcome_of<T> update(Access& in, const table& t, const key_lo
       if (B == if_blocked::give_up && !t.settled.load(std::memory_order_relaxed) &&
           !FARSIDE_MUTANT(map_fast_creates_unsettled))
         return {result::blocked};
-      if (!create<T>(in, found.index, found.seen, false, where, key, by, made))
+      outcome_of<T> done{result::done, true, found.at_home ? counted::at_home : counted::displaced};
+      const typename T::mapped_type initial = by.initial();
+      if (!create<T>(in, found.index, found.seen, false, where, key, initial, made))
         return {result::again};
-      return {result::done, true, found.at_home ? counted::at_home : counted::displaced};
+      if constexpr (Update::result_is == gives::made) done.value = initial;
+      return done;
     }
   } else if (found.what == result::absent) {
     return {};
