@@ -245,7 +245,9 @@ int main() {
   gemms<double, far::plus_times<double>>();
   gemms<float, far::plus_times<float>>();
   gemms<complex, far::plus_times<complex>>();
-#if !FARSIDE_USE_BLAS
+#if FARSIDE_USE_BLAS
+  gemms<std::complex<float>, far::plus_times<std::complex<float>>>();
+#else
   using int32 = std::int32_t;
   using int64 = std::int64_t;
   gemms<int64, far::plus_times<int64>>();

@@ -158,7 +158,7 @@ void refused() {
       multiplier.fill(two.view(), b.view(), begins, std::span(columns).first(size - 1), values),
       "arrays that do not fit each other");
   // More entries than were counted must not be written behind the end, whatever adds the row up.
-  for (std::size_t columns_of_more : {std::size_t{1000}, wide<long>}) {
+  for (std::size_t columns_of_more : {std::size_t{1000}, 2 * wide<long>}) {
     auto more = diagonal(columns_of_more, 3);
     for (std::size_t row : {0, 3}) {  // one that is added up, one that is copied
       auto one = two.view().row_range(row, 1);

@@ -21,7 +21,8 @@ bool near(const T& x, const T& y, double size = 1) {
   if constexpr (std::is_integral_v<T>) {
     return x == y;
   } else {
-    double limit = std::is_same_v<T, float> ? 1e-5 : 1e-12;
+    constexpr bool is_single = std::is_same_v<T, float> || std::is_same_v<T, std::complex<float>>;
+    const double limit = is_single ? 1e-5 : 1e-12;
     return x == y || std::abs(x - y) <= limit * std::max<double>(size, std::abs(y));
   }
 }
@@ -35,7 +36,8 @@ T value(std::mt19937_64& random) {
   else if constexpr (std::is_integral_v<T>)
     return static_cast<T>(random() % 5);
   else if constexpr (far::detail::is_complex<T>)
-    return T(number(), number() - 5);
+    return T(static_cast<typename T::value_type>(number()),
+             static_cast<typename T::value_type>(number() - 5));
   else
     return static_cast<T>(number());
 }
