@@ -355,6 +355,18 @@ FAR_TEST(bad_files) {
   far::barrier();
   for (const char* name : {"folder.mtx", "fifo.mtx"})
     CHECK(refusal_of<double>(folder.file(name)).find("it is no regular file") != std::string::npos);
+  {  // A file that shrinks between two looks at it.
+    const std::string path =
+        folder.file(("shrinks" + std::to_string(far::rank()) + ".mtx").c_str());
+    write_bytes(path, ten + "2 2 2\n3 3 3\n");
+    far::detail::text_file file(path, {});
+    std::filesystem::resize_file(path, 60);
+    auto problem = file.visit(0, 10, 0, 1, [](std::uint64_t, std::uint64_t, std::string_view) {
+      return far::detail::text_problem();
+    });
+    CHECK(problem.whole &&
+          problem.why.find("became shorter while it was read") != std::string::npos);
+  }
   CHECK_THROWS(far::write_matrix<double>(folder.file("folder.mtx"), {}, {}, {}), "is a directory");
   CHECK_THROWS(far::write_matrix<double>(folder.file("none/x.mtx"), {}, {}, {}), "cannot write");
 }
