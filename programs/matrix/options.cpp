@@ -104,11 +104,11 @@ bool generator_option(toolkit::option_reader& in, request& to) {
   else if (name == "--nz")
     to.nz = whole(in, 0, 1 << 20);
   else if (name == "--value")
-    to.value = real(in, -1e300, 1e300);
+    to.value = real(in, -9e15, 9e15);
   else if (name == "--low")
-    to.low = real(in, -1e300, 1e300);
+    to.low = real(in, -9e15, 9e15);
   else if (name == "--high")
-    to.high = real(in, -1e300, 1e300);
+    to.high = real(in, -9e15, 9e15);
   else if (name == "--values")
     to.values =
         one_of<std::string>(in, {{"ones", "ones"}, {"uniform", "uniform"}, {"whole", "whole"}});

@@ -178,6 +178,10 @@ FAR_TEST(good_and_odd_files) {
                       {{0, 4}, 0.0}});
   put_file(folder.file("nan.mtx"), coordinate + "real general\n1 1 1\n1 1 NaN\n");
   CHECK(std::isnan(read_all<double>(folder.file("nan.mtx")).at({0, 0})));
+  // Out of range by their digits, whatever the exponent says.
+  check_good<double>(
+      folder, coordinate + "real general\n1 1 1\n1 1 -0." + std::string(400, '0') + "1e+10\n",
+      {{{0, 0}, 0.0}});
   // Duplicates are added up in the order of the file.
   const std::string again = coordinate + "real general\n2 2 4\n1 1 1e16\n1 1 -1e16\n2 2 3\n1 1 1\n";
   check_good<double>(folder, again, {{{0, 0}, 1}, {{1, 1}, 3}},
@@ -252,6 +256,8 @@ FAR_TEST(bad_files) {
       {ten + "2 2 2 2\n3 3 3\n", "line 4 has '2' behind row, column and value"},
       {ten + "2 2 2 % c\n3 3 3\n", "line 4 has '%' behind row, column and value"},
       {ten + "2 2 1e999\n3 3 3\n", "line 4 has '1e999' as value, which is too large for float64"},
+      {ten + "2 2 1" + std::string(400, '0') + "e-10\n",
+       "as value, which is too large for float64"},
       {ten + "2 2 --1\n3 3 3\n", "line 4 has '--1' as value"},
       {ten + "2 2 +-1\n3 3 3\n", "line 4 has '+-1' as value"},
       {ten + "2 2 1e\n3 3 3\n", "line 4 has '1e' as value"},
@@ -355,6 +361,18 @@ FAR_TEST(bad_files) {
   far::barrier();
   for (const char* name : {"folder.mtx", "fifo.mtx"})
     CHECK(refusal_of<double>(folder.file(name)).find("it is no regular file") != std::string::npos);
+  {  // A file that shrinks between two looks at it.
+    const std::string path =
+        folder.file(("shrinks" + std::to_string(far::rank()) + ".mtx").c_str());
+    write_bytes(path, ten + "2 2 2\n3 3 3\n");
+    far::detail::text_file file(path, {});
+    std::filesystem::resize_file(path, 60);
+    auto problem = file.visit(0, 10, 0, 1, [](std::uint64_t, std::uint64_t, std::string_view) {
+      return far::detail::text_problem();
+    });
+    CHECK(problem.whole &&
+          problem.why.find("became shorter while it was read") != std::string::npos);
+  }
   CHECK_THROWS(far::write_matrix<double>(folder.file("folder.mtx"), {}, {}, {}), "is a directory");
   CHECK_THROWS(far::write_matrix<double>(folder.file("none/x.mtx"), {}, {}, {}), "cannot write");
 }
@@ -633,13 +651,17 @@ FAR_TEST(damaged_binary) {
   };
   for (std::size_t i = far::rank(); i < good.size(); i += far::nprocs()) {
     std::string bytes = good;
-    bytes[i] = static_cast<char>(bytes[i] ^ static_cast<char>(1 + random() % 255));
+    bytes[i] = static_cast<char>(good[i] ^ static_cast<char>(1 + random() % 255));
+    try_one(bytes);
+    bytes[i] = static_cast<char>(good[i] ^ 1);  // most likely still a column of the matrix
     try_one(bytes);
     try_one(good.substr(0, i));
     if (i % 64 == 0) try_one(good + good.substr(0, i + 1));
   }
   close(file);
   CHECK_EQ(found, tried);
+  write_bytes(path, good + std::string(32, 'x'));
+  CHECK_THROWS(far::mapped_rows<double>(path, {0, 6}), "it has 32 bytes more than were written");
   // By all ranks together: the same words on all.
   for (std::size_t i = 0; i < good.size(); i += good.size() / 8) {
     std::string bytes = good;

@@ -3,6 +3,7 @@
 
 #include <farside/algorithms/matrix_generators/random.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstddef>
@@ -56,8 +57,11 @@ class entry_values {
       return T(from<part>(random), from<part>(mix(random)));
     } else {
       double unit = detail::unit_interval(random);
-      if (kind_ == kind::whole || std::is_integral_v<T>)
-        return static_cast<T>(low_ + std::floor(unit * (high_ - low_ + 1)));
+      if (kind_ == kind::whole || std::is_integral_v<T>) {
+        // By way of 64 bits, so that negative numbers wrap around where T has no sign.
+        const double number = low_ + std::floor(unit * (high_ - low_ + 1));
+        return static_cast<T>(static_cast<std::int64_t>(std::clamp(number, -0x1p62, 0x1p62)));
+      }
       return static_cast<T>(low_ + unit * (high_ - low_));
     }
   }

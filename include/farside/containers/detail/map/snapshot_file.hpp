@@ -21,6 +21,11 @@
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
+using detail::agree;
+using detail::file_block;
+using detail::open_file;
+using detail::problem_of;
+
 struct file_header {
   char magic[8] = {'\n', 'F', 'A', 'R', 'M', 'A', 'P', '2'};  ///< the last one: of the format
   std::uint64_t kinds = 0;                                    ///< bytes of words behind the header
