@@ -4,6 +4,7 @@
 
 #include <common/genome/failure.hpp>
 #include <farside/algorithms/matrix_files.hpp>
+#include <toolkit/option_reader.hpp>
 #include <toolkit/words.hpp>
 
 #include <complex>
