@@ -3,8 +3,8 @@
 // once, in order, and how long they become is known only then.
 //
 // An element takes memory when it is written for the first time, as the system gives pages at that
-// moment only. So capacity that is never used costs addresses, not memory, and `shrink` hands it
-// back without copying (with glibc and musl on Linux; elsewhere realloc may copy).
+// moment only. So capacity that is never used costs addresses, not memory, and a smaller size hands
+// it back without copying (with glibc and musl on Linux; elsewhere realloc may copy).
 //
 // The system is not asked for huge pages. Where it has them at hand, a product takes a quarter less
 // time with them; in a virtual machine that gives free ones back to its host it took up to six
