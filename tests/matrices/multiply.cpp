@@ -22,9 +22,13 @@ struct problem {
   std::size_t full = ~std::size_t{0};
 };
 
+/// On many ranks a few: each tile is somebody else's there anyway.
 std::vector<problem> problems() {
-  return {{{23, 17}, 19, 5}, {{16, 16}, 16, 8, 30, 3}, {{2, 3}, 4, 9}, {{31, 1}, 2, 3, 500},
-          {{6, 9}, 7, 2, 0}, {{0, 3}, 4, 2},           {{5, 3}, 0, 2}, {{1, 1}, 40, 3}};
+  std::vector<problem> all{
+      {{23, 17}, 19, 5}, {{16, 16}, 16, 8, 30, 3}, {{2, 3}, 4, 9}, {{31, 1}, 2, 3, 500},
+      {{6, 9}, 7, 2, 0}, {{0, 3}, 4, 2},           {{5, 3}, 0, 2}, {{1, 1}, 40, 3}};
+  if (far::nprocs() > 8) all.erase(all.begin() + 2, all.end());
+  return all;
 }
 
 template <class A, class B, class C>

@@ -98,7 +98,6 @@ FAR_TEST(tiles_are_published_together) {
     CHECK(tile.nnz() == 2 && tile.view().values()[1] == 3);
     CHECK_EQ(m.tile_nnz({t / 2, t % 2}), 2u);
   }
-  far::barrier();
   // Of two that are set before a publish the last one counts; an empty one has no memory.
   for (matrix_index tile : m.my_tiles()) {
     m.set_tile(tile, part.view());

@@ -131,8 +131,8 @@ class sparse_matrix {
     state_->require_mine("set_tile", tile);
     state_->stage(tile, nnz, sorted, fill);
   }
-  /// All members see the tiles that were set. Views of tiles that are replaced end. Collective. 2
-  /// barriers, 1 all_gather.
+  /// All members see the tiles that were set. Views of tiles that are replaced end. Collective. 1
+  /// barrier, 1 all_gather.
   void publish() {
     auto note = detail::calling<"sparse_matrix::publish">(*state_);
     state_->publish();

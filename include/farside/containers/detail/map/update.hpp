@@ -211,12 +211,14 @@ FARSIDE_HOT inline outcome_of<T> update(Access& in, const table& t, const key_lo
       if (B == if_blocked::give_up && !t.settled.load(std::memory_order_relaxed) &&
           !FARSIDE_MUTANT(map_fast_creates_unsettled))
         return {result::blocked};
-      outcome_of<T> done{result::done, true, found.at_home ? counted::at_home : counted::displaced};
+      const counted count = found.at_home ? counted::at_home : counted::displaced;
       const typename T::mapped_type initial = by.initial();
       if (!create<T>(in, found.index, found.seen, false, where, key, initial, made))
         return {result::again};
-      if constexpr (Update::result_is == gives::made) done.value = initial;
-      return done;
+      if constexpr (Update::result_is == gives::made)
+        return {result::done, true, count, false, initial};
+      else
+        return {result::done, true, count};
     }
   } else if (found.what == result::absent) {
     return {};

@@ -1,13 +1,12 @@
 // The state of a far::sparse_matrix: which block of far memory each tile has, and how that changes.
 //
 //   owner            set_tile: a new block, which nobody else knows        staged
-//   all members      publish:  barrier, all learn of staged blocks         in the directory
-//                              barrier, owners free what they replaced
+//   all members      publish:  barrier, after which it is complete
+//                              all_gather: all learn of staged blocks      in the directory
+//                              owners free what they replaced
 //
-// Invariant. A block in a member's directory is not freed before that member has entered a publish:
-// the first barrier of publish lets nobody on while another one may still read by the old
-// directory. The second one is there so that nobody reads by a directory that is newer than its
-// owner's.
+// Invariant. A block in a member's directory is not freed before that member has entered a publish,
+// after which it reads by that directory no more: both the barrier and the all_gather wait for it.
 //
 // Entries that are inserted travel in batches to the owner of their tile, as messages, and wait there
 // for assemble.
@@ -134,8 +133,10 @@ struct sparse_state : matrix_state {
     std::vector<change> mine;
     for (const auto& [tile, made] : staged) mine.push_back({tile, made});
     staged.clear();
-    if (!FARSIDE_MUTANT(tile_replaced_before_barrier)) barrier(members.members());
+    barrier(members.members());  // what was staged is complete
     std::vector<ptr<unit>> replaced;
+    if (FARSIDE_MUTANT(tile_freed_too_early))
+      for (const change& one : mine) dealloc(directory[one.tile].where);
     for (const auto& changes : all_gather(mine, members))
       for (const change& one : changes) {
         tile_entry& known = directory[one.tile];
@@ -143,7 +144,7 @@ struct sparse_state : matrix_state {
           replaced.push_back(known.where);
         known = one.now;
       }
-    if (!FARSIDE_MUTANT(tiles_published_early)) barrier(members.members());
+    if (FARSIDE_MUTANT(tile_freed_too_early)) return;
     for (ptr<unit> old : replaced) dealloc(old);
   }
 
