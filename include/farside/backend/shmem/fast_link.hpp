@@ -18,6 +18,7 @@ class heap_link {
   }
   explicit operator bool() const { return of_ != nullptr; }
   std::size_t segment_size() const { return of_->segment_size(); }
+  rank_t nprocs() const { return of_->nprocs(); }
   void* address(rank_t rank, std::size_t offset) const { return of_->address(rank, offset); }
 
   [[gnu::always_inline]] void put(rank_t rank, std::size_t offset, const void* from,

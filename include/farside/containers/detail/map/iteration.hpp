@@ -68,7 +68,7 @@ class iterator {
     using entry = typename Core::entry;
     constexpr word many = std::max<word>(1, 4096 / sizeof(entry));
     return of_->with_access(*table_, [&](auto& in) -> std::optional<value_type> {
-      if constexpr (in.is_far) {  // many buckets a get
+      if constexpr (std::remove_reference_t<decltype(in)>::is_far) {  // many buckets a get
         if (i >= first_ + buckets_.size() || buckets_.empty()) {
           first_ = i;
           buckets_.resize(std::min(many, table_->capacity - i));
