@@ -152,7 +152,7 @@ class map_core : public shared_state {
       switch (done.what) {
         case result::done:
           if constexpr (remembers)
-            if (done.value && !done.strained) remember(made.index, *t, key);
+            if (done.in_cell && !done.strained) remember(made.index, *t, key);
           if (waits || FARSIDE_MUTANT(engine_owner_counts)) account_for(where.member, *t, done);
           return done;
         case result::again:

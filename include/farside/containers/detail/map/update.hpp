@@ -79,6 +79,7 @@ FARSIDE_HOT inline outcome_of<T> what_adding_did(Access& in, word index, word ol
     return {result::again};
   outcome_of<T> done;
   done.value = cell::decode<typename T::mapped_type>(old);
+  done.in_cell = true;
   if (cell::strained(old + amount)) [[unlikely]] {
     word expected = old + amount;
     in.change_cell(index, expected, expected | cell::widen);

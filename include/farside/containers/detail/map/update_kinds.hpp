@@ -23,6 +23,7 @@ struct outcome {
   counted count = counted::nothing;
   bool strained = false;     ///< a cell has come to hold more than it should
   std::optional<V> value{};  ///< of find what was found, of others what they `give`
+  bool in_cell = false;      ///< by an atomic on a cell, whose place may be remembered
 
   /// Of one that is saved.
   static constexpr std::size_t longest = 1 + (fixed_length<V> ? sizeof(V) : std::size_t{1} << 32);
