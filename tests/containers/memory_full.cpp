@@ -110,7 +110,7 @@ FAR_TEST(additions_that_find_no_room) {
     far::barrier();
   }
   far::barrier();
-  map.accumulate(1, std::int64_t{1} << 60);
+  if (far::rank() == 0) map.accumulate(1, std::int64_t{1} << 60);  // sixteen of them would wrap
   far::barrier();
   CHECK(map.find(1).value_or(0) > start + (std::int64_t{1} << 60));
   map.clear();
