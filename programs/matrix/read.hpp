@@ -114,7 +114,7 @@ inline std::string degree_picture(const matrix_figures& f) {
     table.row({range, toolkit::grouped(f.degrees[i]),
                std::string(ink, '#') + std::string(40 - ink, ' ')});
   }
-  return table.text();
+  return table.text("  ");
 }
 
 /// What each block of a grid of ranks would hold.
@@ -128,7 +128,7 @@ inline std::string grid_table(const raster& grid) {
     for (std::size_t c = 0; c < grid.columns; ++c) cells.push_back(toolkit::grouped(grid.at(r, c)));
     table.row(cells);
   }
-  return table.text();
+  return table.text("  ");
 }
 
 inline std::string number(double value) {

@@ -45,11 +45,12 @@ for backend in "$@"; do
       for other in "$@"; do
         case $other in smp | $backend) continue ;; esac
         [[ $backend != openmpi || $other != shmem ]] || continue # whose mpirun it is
-        run env FARSIDE_CARRIER="$folder/farside_$other.so" "$mpirun" "${options[@]}" -n 2 "$program"
+        # Addresses that are not random: OpenSHMEM registers as many pieces of a process as its libraries take (32 at most).
+        run env FARSIDE_CARRIER="$folder/farside_$other.so" "$mpirun" "${options[@]}" -n 2 setarch -R "$program"
         check "$other under mpirun of $backend" 1 \
           'this process would be a job of its own, but it is one of 2 processes that .* has started \((OMPI_COMM_WORLD|PMI)_SIZE=2\)' \
           "Start it with 'farside run -n 2 PROGRAM'"
-        run env FARSIDE_CARRIER="$folder/farside_$other.so" "$mpirun" "${options[@]}" -n 1 "$program"
+        run env FARSIDE_CARRIER="$folder/farside_$other.so" "$mpirun" "${options[@]}" -n 1 setarch -R "$program"
         check "$other under mpirun -n 1 of $backend" 0 '^1 ranks, carried by'
       done
       printf '#!/bin/sh\nexec "$@"\n' >"$work/wrapper" && chmod +x "$work/wrapper"

@@ -17,7 +17,10 @@ class ballast {
   explicit ballast(std::size_t spare = 0, std::size_t largest = std::size_t{1} << 40,
                    std::size_t least = 16) {
     far::ptr<std::byte> hole;
-    if (spare != 0) hole = far::alloc_on<std::byte>(far::rank(), spare);
+    if (spare != 0) try {
+        hole = far::alloc_on<std::byte>(far::rank(), spare);
+      } catch (const far::allocation_error&) {  // others have been faster
+      }
     // Most of it so that it is one piece again when it is freed.
     auto own = [](std::size_t bytes) { return far::alloc<std::byte>(bytes); };
     auto far_away = [](std::size_t bytes) { return far::alloc_on<std::byte>(far::rank(), bytes); };

@@ -4,7 +4,7 @@
 #   matrix_test.sh FARSIDE SCRATCH
 # On smp; and on each other back end for which the program lies beside FARSIDE.
 set -u
-. "$(dirname "$0")/genome.sh"
+. "$(dirname "$0")/programs.sh"
 
 # --- every kind of matrix: from any number of ranks the same file -------------------------------------
 kinds=("rmat --scale 8 --edge-factor 6" "er --n 200 --degree 5 --values uniform" "random --rows 30 --columns 90 --entries 500"

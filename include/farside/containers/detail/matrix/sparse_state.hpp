@@ -133,10 +133,10 @@ struct sparse_state : matrix_state {
     std::vector<change> mine;
     for (const auto& [tile, made] : staged) mine.push_back({tile, made});
     staged.clear();
-    barrier(members.members());  // what was staged is complete
-    std::vector<ptr<unit>> replaced;
     if (FARSIDE_MUTANT(tile_freed_too_early))
       for (const change& one : mine) dealloc(directory[one.tile].where);
+    barrier(members.members());  // what was staged is complete
+    std::vector<ptr<unit>> replaced;
     for (const auto& changes : all_gather(mine, members))
       for (const change& one : changes) {
         tile_entry& known = directory[one.tile];
