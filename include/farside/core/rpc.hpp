@@ -63,7 +63,7 @@ template <class F, class... Args>
 auto rpc(rank_t to, F&& f, Args&&... args) {
   using Function = std::decay_t<F>;
   detail::require_call<Function, std::decay_t<Args>...>();
-  static_cast<void>(&detail::sends_messages<std::void_t<F>>::announced);
+  static_cast<void>(&detail::sends_messages<detail::late_void<F>>::announced);
   detail::messenger& messages = detail::messenger_here("far::rpc", to);
   detail::require_members("far::rpc", to, args...);
   auto send = [&](rank_t there, const detail::message_header& as, std::vector<std::byte> bytes) {
@@ -79,7 +79,7 @@ template <class F, class... Args>
 void rpc_ff(rank_t to, F&& f, Args&&... args) {
   using Function = std::decay_t<F>;
   detail::require_call<Function, std::decay_t<Args>...>();
-  static_cast<void>(&detail::sends_messages<std::void_t<F>>::announced);
+  static_cast<void>(&detail::sends_messages<detail::late_void<F>>::announced);
   detail::messenger& messages = detail::messenger_here("far::rpc_ff", to);
   detail::require_members("far::rpc_ff", to, args...);
   detail::message_header as{

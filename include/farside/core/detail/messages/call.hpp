@@ -181,6 +181,12 @@ struct sends_messages {
   }();
 };
 
+/// void, but known only when F is: std::void_t<F> is void at once for some compilers.
+template <class F>
+struct void_of : std::type_identity<void> {};
+template <class F>
+using late_void = typename void_of<F>::type;
+
 /// The messenger of a rank whose containers send messages, though its program may not.
 inline messenger& open_messenger(context& c) {
   make_message_service.store(&sends_messages<>::make, std::memory_order_release);
