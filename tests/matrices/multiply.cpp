@@ -24,9 +24,9 @@ struct problem {
 
 /// On many ranks a few: each tile is somebody else's there anyway.
 std::vector<problem> problems() {
-  std::vector<problem> all{
-      {{23, 17}, 19, 5}, {{16, 16}, 16, 8, 30, 3}, {{2, 3}, 4, 9}, {{31, 1}, 2, 3, 500},
-      {{6, 9}, 7, 2, 0}, {{0, 3}, 4, 2},           {{5, 3}, 0, 2}, {{1, 1}, 40, 3}};
+  std::vector<problem> all{{{23, 17}, 19, 5},    {{16, 16}, 16, 8, 30, 3}, {{2, 3}, 4, 9},
+                           {{31, 1}, 2, 3, 500}, {{6, 9}, 7, 2, 0},        {{0, 3}, 4, 2},
+                           {{5, 3}, 0, 2},       {{1, 1}, 40, 3}};
   if (far::nprocs() > 8) all.erase(all.begin() + 2, all.end());
   return all;
 }
@@ -127,6 +127,24 @@ FAR_TEST(transposed_factors) {
   dense w({14, 14}, far::block_custom{{5, 2}});
   far::multiply(far::transposed(a), a, w);  // slices, as tiles do not fit
   CHECK(everything(w) == product_of(turned(va, 9, 14), va, 14, 9, 14, over));
+  far::barrier();
+}
+
+FAR_TEST(column_indices_of_64_bits) {
+  far::sparse_matrix<long, std::int64_t> a({9, 8}, far::block_custom{{3, 3}}),
+      c({9, 9}, far::block_custom{{3, 3}});
+  dense b({8, 5}, far::block_custom{{3, 2}}), d({9, 5}, far::block_custom{{3, 2}});
+  fill(a, {1, 300});
+  fill(b, {2});
+  const far::plus_times<long> over;
+  auto va = everything(a);
+  far::multiply(a, b, d);
+  CHECK(everything(d) == product_of(va, everything(b), 9, 8, 5, over));
+  far::multiply(a, far::transposed(a), c);
+  std::vector<long> turned(va.size());
+  for (std::size_t i = 0; i < 9; ++i)
+    for (std::size_t j = 0; j < 8; ++j) turned[j * 9 + i] = va[i * 8 + j];
+  CHECK(everything(c) == product_of(va, turned, 9, 8, 9, over));
   far::barrier();
 }
 

@@ -106,6 +106,10 @@ FAR_TEST(tiles_are_published_together) {
   m.publish();
   CHECK_EQ(m.nnz(), 0u);
   CHECK(m.tile({1, 1}).nnz() == 0 && !m.find({9, 9}));
+  for (matrix_index tile : m.my_tiles()) m.set_tile(tile, part.view());
+  m.forget_set_tiles();
+  m.publish();
+  CHECK_EQ(m.nnz(), 0u);
   far::barrier();
 }
 

@@ -39,8 +39,6 @@ struct multiply_options {
   bool ordered = false;
   /// Bytes of partial tiles that a member may have under way at a time. 0: a sixteenth of a segment.
   std::size_t update_memory = 0;
-  /// Bytes of fetched tiles that a member keeps at a time where sparse tiles are multiplied.
-  std::size_t fetch_memory = std::size_t{256} << 20;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND

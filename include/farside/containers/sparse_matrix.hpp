@@ -131,6 +131,8 @@ class sparse_matrix {
     state_->require_mine("set_tile", tile);
     state_->stage(tile, nnz, sorted, fill);
   }
+  /// What this member has set since the last publish will not be published. Local; no communication.
+  void forget_set_tiles() { state_->unstage({}); }
   /// All members see the tiles that were set. Views of tiles that are replaced end. Collective. 1
   /// barrier, 1 all_gather.
   void publish() {

@@ -111,7 +111,10 @@ class product : public multiply_work {
       thrown = std::current_exception();
     }
     if constexpr (is_sparse_matrix<C>) {
-      if (!thrown) c_.publish();
+      if (thrown)
+        c_.forget_set_tiles();  // of members that had room
+      else
+        c_.publish();
     }
     barrier(members_);
     box_.release();

@@ -108,7 +108,7 @@ class dense_target : target_base<C, Over> {
   void piece(const multiply_task&, TileA a, TileB b) {
     const kernel_options serving{.between_blocks = drain};
     if constexpr (is_sparse_tile<TileA>)
-      kernels_.spmm(a.view(), b.view(), to_, serving);
+      spmm(a.view(), b.view(), to_, over, serving);  // whatever type its column indices have
     else
       kernels_.gemm(a.view(), b.view(), to_, serving);
   }
