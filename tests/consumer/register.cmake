@@ -90,11 +90,9 @@ foreach(compiler IN LISTS farside_compilers)
       set_tests_properties(${test}.embedded.${launcher} PROPERTIES
                            FIXTURES_REQUIRED "stage;${test}")
     endforeach()
-    # Every day `embedded` does for MPICH, without the package, and one compiler for both.
-    if(mpi STREQUAL "mpich" OR NOT compiler STREQUAL farside_first_compiler)
-      set_tests_properties(${test}.build ${test}.run ${test}.embedded.mpirun ${test}.embedded.farside
-                           PROPERTIES LABELS full)
-    endif()
+    # Every day `embedded` does, without the package.
+    set_tests_properties(${test}.build ${test}.run ${test}.embedded.mpirun ${test}.embedded.farside
+                         PROPERTIES LABELS full)
   endforeach()
 endforeach()
 
