@@ -18,19 +18,41 @@ namespace collectives_tests {
 struct moody {
   std::string text{};
   bool refuses = false;
+  far::rank_t spoilt_on = ~far::rank_t{0};  ///< there it cannot be loaded
+};
+
+/// Of fixed length, and not trivially copyable.
+struct moody_number {
+  int value = 0;
+  explicit moody_number(int v = 0) : value(v) {}
+  moody_number(const moody_number& other) : value(other.value) {}
+  moody_number& operator=(const moody_number&) = default;
 };
 
 }  // namespace collectives_tests
 
 template <>
+struct far::serializer<collectives_tests::moody_number> {
+  using fixed = int;
+  static int pack(const collectives_tests::moody_number& m) {
+    if (m.value < 0) throw std::runtime_error("not in the mood");
+    return m.value;
+  }
+  static collectives_tests::moody_number unpack(int value) {
+    return collectives_tests::moody_number(value);
+  }
+};
+
+template <>
 struct far::serializer<collectives_tests::moody> {
   static void save(far::writer& out, const collectives_tests::moody& m) {
     if (m.refuses) throw std::runtime_error("not in the mood");
-    out << m.text;
+    out << m.text << m.spoilt_on;
   }
   static collectives_tests::moody load(far::reader& in) {
     collectives_tests::moody m;
-    in >> m.text;
+    in >> m.text >> m.spoilt_on;
+    if (m.spoilt_on == far::rank()) throw std::runtime_error("it is spoilt");
     return m;
   }
 };
@@ -495,11 +517,74 @@ FAR_TEST(what_one_rank_cannot_serialize_none_gets) {
     CHECK_THROWS(far::scan(mine, join), why);
     std::vector<moody> several(n, moody{"fine"});
     several[n - 1].refuses = me == culprit;
-    CHECK_THROWS(far::all_to_all(several), me == culprit ? why : "could not serialize");
+    CHECK_THROWS(far::all_to_all(several), why);
+    std::vector<moody_number> numbers(n, moody_number(1));  // of fixed length
+    if (me == culprit) numbers[0].value = -1;
+    CHECK_THROWS(far::all_to_all(numbers), why);
+    CHECK_THROWS(far::all_gather(numbers[0]), why);
     CHECK_EQ(far::all_reduce(1), static_cast<int>(n));
     CHECK_EQ(far::all_gather(moody{"fine"}).size(), std::size_t{n});
     CHECK_EQ(far::broadcast(moody{"fine"}, culprit).text, std::string("fine"));
   }
+}
+
+// So does one that cannot read what others have sent.
+FAR_TEST(what_one_rank_cannot_load_none_gets) {
+  const rank_t n = far::nprocs();
+  const char* why = "it is spoilt";
+  auto join = [](const moody& a, const moody& b) { return moody{a.text + b.text}; };
+  for (rank_t culprit = 0; culprit < std::min<rank_t>(n, 3); ++culprit) {
+    moody mine{"fine", false, culprit};
+    CHECK_THROWS(far::all_gather(mine), why);
+    CHECK_THROWS(far::gather(mine, culprit), why);
+    if (n > 1) CHECK_THROWS(far::broadcast(mine, (culprit + 1) % n), why);
+    CHECK_THROWS(far::all_reduce(mine, join), why);
+    CHECK_THROWS(far::all_to_all(std::vector<moody>(n, mine)), why);
+    CHECK_EQ(far::all_reduce(1), static_cast<int>(n));
+  }
+}
+
+// An operator that throws wherever it is called, or on one rank alone.
+FAR_TEST(an_operator_that_throws_on_one_rank_throws_on_all) {
+  const rank_t me = far::rank(), n = far::nprocs();
+  const char* why = "overflow";
+  if (n == 1) {
+    CHECK_EQ(far::all_reduce(7, [](int, int) -> int { throw std::runtime_error("overflow"); }), 7);
+    return;
+  }
+  auto add = [](long a, long b) {
+    if (a + b >= 100) throw std::overflow_error("overflow");
+    return a + b;
+  };
+  auto add_boxed = [&](const std::vector<long>& a, const std::vector<long>& b) {
+    return std::vector<long>{add(a[0], b[0])};
+  };
+  for (rank_t culprit = 0; culprit < std::min<rank_t>(n, 3); ++culprit) {
+    const long mine = me == culprit ? 200 : 1;
+    CHECK_THROWS(far::all_reduce(mine, add), why);
+    CHECK_THROWS(far::reduce(mine, n - 1, add), why);
+    CHECK_THROWS(far::scan(mine, add), why);
+    CHECK_THROWS(far::all_reduce(std::vector<long>{mine}, add_boxed), why);
+    // Spans that fit a wave, and that do not: they keep their values.
+    for (std::size_t length : {2, 200, 30000}) {
+      std::vector<long> values(length, 1), before;
+      values[length / 2] = mine;
+      before = values;
+      CHECK_THROWS(far::all_reduce(std::span<long>(values), add), why);
+      CHECK(values == before);
+    }
+    // Only one rank's operator throws, though all fold the same.
+    auto refuse = [&](const std::vector<long>& a, const std::vector<long>& b) {
+      if (me == culprit) throw std::overflow_error("overflow");
+      return std::vector<long>{a[0] + b[0]};
+    };
+    CHECK_THROWS(far::all_reduce(std::vector<long>{1}, refuse), why);
+    CHECK_EQ(far::all_reduce(1L, add), static_cast<long>(n));
+    CHECK_EQ(far::scan(1L, add), static_cast<long>(me + 1));
+    CHECK_EQ(far::exclusive_scan(1L, 0L, add), static_cast<long>(me));
+  }
+  // The last rank's value is in no exclusive scan, but that of the one before is.
+  if (n > 2) CHECK_THROWS(far::exclusive_scan(me == n - 2 ? 200L : 1L, 0L, add), why);
 }
 
 FAR_TEST(collectives_are_counted) {

@@ -163,6 +163,17 @@ FAR_TEST(local_is_the_same_memory) {
   release(arrays);
 }
 
+FAR_TEST(what_is_in_no_segment_has_no_address) {
+  const std::size_t end = far::detail::here().link.segment_size();
+  const far::rank_t me = far::rank();
+  CHECK(far::ptr<long>(me, end + 8).local() == nullptr);
+  CHECK(far::ptr<char>(me, end + 1).local() == nullptr);
+  CHECK(far::ptr<long>(me, far::max_segment - 8).local() == nullptr);
+  CHECK(far::ptr<long>(far::nprocs(), 4096).local() == nullptr);
+  CHECK(far::ptr<long>(me, end - 8).local() != nullptr);
+  CHECK(far::ptr<long>(me, end).local() != nullptr);  // the end of an array
+}
+
 FAR_TEST(references_read_and_write) {
   auto values = objects_on_each_rank<int>(4, 10);
   auto next = values[(far::rank() + 1) % far::nprocs()];

@@ -9,6 +9,8 @@
 #include <map>
 #include <numeric>
 #include <span>
+#include <stdexcept>
+#include <string>
 
 namespace exchange_tests {
 
@@ -32,9 +34,25 @@ struct record {
   auto operator<=>(const record&) const = default;
 };
 
+/// Of variable length. It cannot be loaded if its number ends in 9.
+struct spoilt_by_nines {
+  std::string number{};
+};
+
 }  // namespace
 
 }  // namespace exchange_tests
+
+template <>
+struct far::serializer<exchange_tests::spoilt_by_nines> {
+  using value = exchange_tests::spoilt_by_nines;
+  static void save(far::writer& out, const value& v) { out << v.number; }
+  static value load(far::reader& in) {
+    value v{in.read<std::string>()};
+    if (v.number.ends_with('9')) throw std::runtime_error("spoilt");
+    return v;
+  }
+};
 
 template <>
 struct far::serializer<exchange_tests::date> {
@@ -415,6 +433,113 @@ FAR_TEST(costs) {
   // Nothing to send: one wave.
   cost idle = cost_of([&] { mail.finish([](auto) {}); });
   CHECK(idle.puts <= 1);
+}
+
+namespace {
+
+/// Sends `each` values to everybody by `send(to, value)`, whatever that throws, and compares what
+/// has been handled with what was sent.
+template <class Send, class Finish>
+void nothing_is_lost_though(std::uint64_t each, const std::vector<std::string>& got, Send send,
+                            Finish finish) {
+  const far::rank_t me = far::rank(), n = far::nprocs();
+  for (std::uint64_t i = 0; i < each; ++i)
+    for (far::rank_t to = 0; to < n; ++to)
+      for (std::string value = far::text(me, ":", i, std::string(i % 40, 'x'));;) {
+        try {
+          send(to, value);
+          break;
+        } catch (const std::runtime_error&) {  // not sent: again
+        }
+      }
+  finish();
+  std::vector<std::string> sorted = got, expected;
+  for (far::rank_t from = 0; from < n; ++from)
+    for (std::uint64_t i = 0; i < each; ++i)
+      expected.push_back(far::text(from, ":", i, std::string(i % 40, 'x')));
+  std::sort(sorted.begin(), sorted.end());
+  std::sort(expected.begin(), expected.end());
+  CHECK(sorted == expected);
+}
+
+}  // namespace
+
+// A handler that throws has handled what it was given; a send that throws has sent nothing.
+FAR_TEST(handlers_that_throw_while_values_are_sent) {
+  far_test::spread_over_cores apart(far::rank());
+  far::exchange<std::string> mail({}, 32, 2);
+  std::vector<std::string> got;
+  std::uint64_t turns = 0, calls = 0, thrown = 0;
+  auto keep = [&](std::span<const std::string> some) {
+    got.insert(got.end(), some.begin(), some.end());
+  };
+  auto throws_at_times = [&](std::span<const std::string> some) {
+    keep(some);
+    if (++calls % 3 == 0) ++thrown, throw std::runtime_error("enough");
+  };
+  nothing_is_lost_though(
+      40, got,
+      [&](far::rank_t to, const std::string& value) {
+        if (turns++ % 2 == 0) {
+          mail.send(to, value, throws_at_times);
+          return;
+        }
+        mail.send(to, value);
+        try {
+          mail.receive(throws_at_times);
+        } catch (const std::runtime_error&) {  // that of receive
+        }
+      },
+      [&] { mail.finish(keep); });
+  if (far::nprocs() > 1) CHECK(far::all_reduce(thrown) != 0);
+}
+
+FAR_TEST(a_handler_that_throws_in_finish_throws_on_all) {
+  far_test::spread_over_cores apart(far::rank());
+  const far::rank_t me = far::rank(), n = far::nprocs();
+  far::exchange<std::string> mail({.name = "letters"}, 32, 2);
+  for (far::rank_t culprit = 0; culprit < std::min<far::rank_t>(n, 3); ++culprit) {
+    for (far::rank_t to = 0; to < n; ++to)
+      for (int i = 0; i < 3; ++i) mail.send(to, std::string(20, 'x'));
+    CHECK_THROWS(mail.finish([&](std::span<const std::string>) {
+      if (me == culprit) throw std::runtime_error("no more letters");
+    }),
+                 me == culprit ? "no more letters" : "letters': a handler threw on rank");
+    CHECK_EQ(far::all_reduce(1), static_cast<int>(n));
+    // It is empty, and works.
+    std::vector<std::string> got;
+    nothing_is_lost_though(
+        8, got, [&](far::rank_t to, const std::string& value) { mail.send(to, value); },
+        [&] {
+          mail.finish([&](std::span<const std::string> some) {
+            got.insert(got.end(), some.begin(), some.end());
+          });
+        });
+  }
+}
+
+// A value that cannot be loaded is left out, and said; all others are handled.
+FAR_TEST(values_that_cannot_be_loaded) {
+  const far::rank_t me = far::rank(), n = far::nprocs();
+  far::exchange<spoilt_by_nines> mail({}, 64, 2);
+  std::uint64_t got = 0;
+  auto count = [&](std::span<const spoilt_by_nines> some) { got += some.size(); };
+  for (int i = 0; i < 30; ++i)
+    for (;;) {
+      try {
+        mail.send((me + 1) % n, spoilt_by_nines{std::to_string(i)}, count);
+        break;
+      } catch (const std::runtime_error&) {
+      }
+    }
+  try {  // it drops what comes after one that it cannot load
+    mail.finish(count);
+    CHECK_EQ(got, 27u);
+  } catch (const std::exception& e) {
+    CHECK(std::string(e.what()).find("spoilt") != std::string::npos);
+    CHECK(got <= 27u);
+  }
+  CHECK_EQ(far::all_reduce(1), static_cast<int>(n));
 }
 
 FAR_TEST(memory_is_given_back) {

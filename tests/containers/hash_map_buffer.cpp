@@ -6,6 +6,7 @@
 #include "map_types.hpp"
 
 #include <map>
+#include <stdexcept>
 
 namespace hash_map_buffer_tests {
 
@@ -117,6 +118,33 @@ FAR_TEST(operators_and_promises_as_people_write_them) {
   far::barrier();
   CHECK_EQ(map.find(2), 2u * far::nprocs());
   CHECK_EQ(map.find(3), 2u * far::nprocs());
+  far::barrier();
+}
+
+// An operator that throws: on all ranks, at flush, and only its own change is left out. Messages
+// are so small that changes are also applied while others are sent.
+FAR_TEST(an_operator_that_throws) {
+  auto add = [](long a, long b) {
+    if (a + b > 1000) throw std::overflow_error("too much");
+    return a + b;
+  };
+  far::hash_map<int, long> map(100);
+  far::hash_map_buffer<decltype(map), decltype(add)> buffer(
+      map, {.message_bytes = 64, .combining = 0}, add);
+  for (int key = 0; key < 40; ++key) buffer.accumulate(key, 1);
+  buffer.flush();
+  const long n = static_cast<long>(far::nprocs());
+  for (int key = 0; key < 40; ++key) {
+    buffer.accumulate(key, 1);
+    if (far::rank() == 0 && key % 10 == 3) buffer.accumulate(key, 1000);
+  }
+  CHECK_THROWS(buffer.flush(), "too much");
+  CHECK_EQ(map.size(), 40u);
+  for (int key = 0; key < 40; ++key) CHECK_EQ(map.find(key), 2 * n);
+  far::barrier();
+  buffer.accumulate(3, 1);
+  buffer.flush();
+  CHECK_EQ(map.find(3), 3 * n);
   far::barrier();
 }
 

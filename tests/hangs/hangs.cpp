@@ -93,6 +93,19 @@ const std::map<std::string, int (*)()> programs = {
        return 0;
      }},
 
+    {"handler-barrier",
+     [] {
+       if (first()) far::rpc(1, [] { far::barrier(); }).get();
+       far::barrier();
+       return 0;
+     }},
+    {"handler-reduce",
+     [] {
+       if (first()) far::rpc(1, [] { return far::all_reduce(1); }).get();
+       far::barrier();
+       return 0;
+     }},
+
     // --- goes on ---------------------------------------------------------------------------------
     {"computes",
      [] {
@@ -123,6 +136,19 @@ const std::map<std::string, int (*)()> programs = {
     {"throws",
      [] {
        if (far::rank() == 1) throw std::runtime_error("no room at the inn");
+       far::barrier();
+       return 0;
+     }},
+    {"no-room-for-an-answer",
+     [] {
+       if (first()) {
+         far::rpc(1, [] { return 1; }).get();  // a slot for short answers is there from now on
+         for (std::size_t piece = std::size_t{1} << 30; piece != 8; piece /= 2) try {
+             for (;;) (void)far::alloc<std::byte>(piece);
+           } catch (const far::allocation_error&) {
+           }
+         far::rpc(1, [] { return std::string(600, 'x'); }).get();
+       }
        far::barrier();
        return 0;
      }},

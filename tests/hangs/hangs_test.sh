@@ -57,12 +57,12 @@ for backend in smp "$@"; do
     start "$backend.$name" "$farside" run -n 3 --backend "$backend" "$program" "$name"
   done
 done
-for name in print-and-barrier map-alone clear-alone team lock handler computes serves teams-differ thread returns says; do
+for name in print-and-barrier map-alone clear-alone team lock handler handler-barrier handler-reduce no-room-for-an-answer computes serves teams-differ thread returns says; do
   start "smp.$name" "$farside" run -n 4 --backend smp "$program" "$name"
 done
 start smp.threads "$farside" run -n 3 --threads --backend smp "$program" barrier-alone
 start smp.stacks "$farside" run -n 3 --timeout 2 --backend smp "$program" hangs-computing
-for name in barrier-alone different print-alone pop lock handler returns throws; do
+for name in barrier-alone different print-alone pop lock handler no-room-for-an-answer returns throws; do
   start "sim.$name" "$farside" sim -n 3 --seed 1 --level normal "$program" "$name"
 done
 wait
@@ -84,8 +84,12 @@ check smp.clear-alone 1 "rank 0 calls hash_map::clear, ranks 1 to 3 call the des
 check smp.team 1 "every rank waits" "rank 0 waits for barrier at .*:$(line team)$" "ranks 1 to 3 wait for barrier at .*:$(line world)$"
 check smp.lock 1 "waits? for the lock of mutex 'door', on rank"
 check smp.handler 1 "rank 0 waits for a future$" "ranks 1 and 2 wait for a future, inside a handler"
+check smp.handler-barrier 1 "rank 1 waits for a barrier, inside a handler$" "rank 0 waits for a future$"
+check smp.handler-reduce 1 "rank 1 waits for a collective, inside a handler$" "rank 0 waits for a future$"
 check smp.threads 1 "rank 0 calls barrier at .*:$(line barrier-alone), the others have left far::run"
 for name in computes serves teams-differ thread; do check "smp.$name" 0 '!farside run'; done
+no_room="rank 1 has run the handler of an rpc, but its result of [0-9]+ bytes cannot come back: .* the caller, rank 0, which has no room for it\. .*--segment"
+check smp.no-room-for-an-answer 1 "$no_room" '!threw'
 check smp.returns 3 "rank 2 \(pid [0-9]+\) exited with status 3"
 check smp.says 0 "^rank 0: alone$"
 whole=$(grep -cE '^rank [0-3]: line [0-9]+ (a{200}|b{200}|c{200}|d{200})$' "$work/smp.says.text")
@@ -100,6 +104,7 @@ check sim.print-alone 1 "rank 0 calls print, the others have left far::run" '!se
 check sim.pop 1 "deadlock, every rank waits" "rank 0: waits for an element to pop from the empty queue 'inbox', on rank 0"
 check sim.lock 1 "deadlock, every rank waits" "waits for the lock of mutex 'door', on rank"
 check sim.handler 1 "deadlock, every rank waits" "rank 0: waits for a future$" "rank 2: waits for a future, inside a handler"
+check sim.no-room-for-an-answer 1 "$no_room" '!threw'
 check sim.returns 1 "rank 2 failed with status 3"
 check sim.throws 1 "rank 1 failed with status 1" "no room at the inn"
 once sim.throws "no room at the inn"

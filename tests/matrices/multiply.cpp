@@ -2,6 +2,9 @@
 // tiles that are empty, more ranks than rows; every piece is multiplied exactly once.
 #include "matrix_oracle.hpp"
 
+#include <stdexcept>
+#include <string>
+
 namespace multiply_tests {
 
 using far::matrix_shape;
@@ -182,6 +185,65 @@ FAR_TEST(in_teams) {
     CHECK(everything(c) == product_of(va, va, 20, 20, 20, far::plus_times<long>()));
     far::barrier(half);
   }
+}
+
+namespace {
+
+/// The usual products, whose add or multiply throws at the call that `left` counts down to.
+struct moody {
+  long* left;  ///< null: never
+  bool in_add;
+  void look(bool adding) const {
+    if (left != nullptr && adding == in_add && --*left == 0) throw std::runtime_error("enough");
+  }
+  long add(long x, long y) const { return look(true), x + y; }
+  long multiply(long x, long y) const { return look(false), x * y; }
+  long zero() const { return 0; }
+  static constexpr bool zero_is_default = true;
+};
+
+template <class M>
+void check_failures(stationary algorithm, bool in_add) {
+  const matrix_shape grid = far::squarest_grid({12, 12}, far::nprocs());
+  M a({12, 10}, far::block_custom{{5, 5}, grid}), b({10, 12}, far::block_custom{{5, 5}, grid}),
+      c({12, 12}, far::block_custom{{5, 5}, grid});
+  fill(a, {1, 300});
+  fill(b, {2, 300});
+  far::barrier();
+  const auto expected =
+      product_of(everything(a), everything(b), 12, 10, 12, far::plus_times<long>());
+  bool any = false;
+  for (far::rank_t culprit = 0; culprit < std::min<far::rank_t>(far::nprocs(), 2); ++culprit)
+    for (long calls : {1, 100}) {
+      long left = calls;
+      int threw = 0;
+      try {
+        far::multiply(a, b, c, moody{far::rank() == culprit ? &left : nullptr, in_add},
+                      {.algorithm = algorithm, .update_memory = 2000});
+      } catch (const std::exception& e) {
+        CHECK(std::string(e.what()).find("enough") != std::string::npos);
+        threw = 1;
+      }
+      const int all = far::all_reduce(threw);
+      CHECK(all == 0 || all == static_cast<int>(far::nprocs()));
+      CHECK_EQ(all != 0, far::all_reduce(left, far::minimum()) <= 0);
+      any = any || all != 0;
+      far::multiply(a, b, c, {.algorithm = algorithm});
+      CHECK(everything(c) == expected);
+      far::barrier();
+    }
+  CHECK(any);
+}
+
+}  // namespace
+
+// A semiring that throws on one member, also while it adds up what others have sent.
+FAR_TEST(semirings_that_throw) {
+  for (stationary algorithm : {stationary::c, stationary::a, stationary::layers, stationary::summa})
+    for (bool in_add : {false, true}) {
+      check_failures<dense>(algorithm, in_add);
+      check_failures<sparse>(algorithm, in_add);
+    }
 }
 
 FAR_TEST(wrong_uses) {

@@ -24,6 +24,11 @@
 // What was sent and not finished is lost when the exchange ends.
 //
 // send and send_all are one-sided, finish is collective.
+//
+// A handler that throws has handled the values that it was called with. send and receive pass on
+// what it throws: the value of that send has not been sent, of several those before may have been.
+// finish throws on all members when what was under way has arrived. The member whose handler threw
+// has dropped the rest. The exchange is empty then, and can be used on.
 #pragma once
 
 #include <farside/algorithms/detail/exchange_rings.hpp>
@@ -32,6 +37,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -108,6 +114,10 @@ class exchange {
   /// at least if anything was sent: 1 put, 1 flush and 2 atomics a member each.
   template <class Handler>
   void finish(Handler&& handler) {
+    struct guard {
+      state& s;
+      ~guard() { s.unfinished.clear(); }  // of values that were dropped
+    } until_return{*state_};
     with_handler(handler, [&](const auto& h) { state_->finish(h); });
   }
 
@@ -162,15 +172,28 @@ class exchange {
   void with_handler(Handler& handler, Work work) {
     state& s = *state_;
     auto raw = [&](rank_t from, const std::byte* bytes, std::size_t n) {
-      values some = unpack(s, from, bytes, n);
+      std::exception_ptr thrown;  // by a serializer: what else has arrived is handled before
+      values some = unpack(s, from, bytes, n, thrown);
       s.values_handled += some.size();
       if (!some.empty()) handler(some);
+      if (thrown) std::rethrow_exception(thrown);
     };
     work(raw_handler(raw));
   }
 
-  static values unpack(state& s, rank_t from, const std::byte* bytes, std::size_t n);
-  static values unpack_stream(state& s, rank_t from, const std::byte* bytes, std::size_t n);
+  static values unpack(state& s, rank_t from, const std::byte* bytes, std::size_t n,
+                       std::exception_ptr& thrown);
+  static values unpack_stream(state& s, rank_t from, const std::byte* bytes, std::size_t n,
+                              std::exception_ptr& thrown);
+  /// A value that cannot be loaded is left out.
+  template <class Load>
+  static void unpack_one(state& s, std::exception_ptr& thrown, Load load) {
+    try {
+      s.unpacked.push_back(load());
+    } catch (...) {
+      if (!thrown) thrown = std::current_exception();
+    }
+  }
   void append(rank_t to, const T& value, const raw_handler* meanwhile);
   void append_all(rank_t to, std::span<const T> some, const raw_handler* meanwhile);
   static void append_bytes(state& s, rank_t to, const std::byte* from, std::size_t n,
@@ -190,7 +213,7 @@ template <class T>
     new (line.at) unit(detail::fixed_form<T>::pack(value));
     line.at += sizeof(unit);
     if (line.at == line.end) [[unlikely]]
-      s.ship(to, meanwhile);
+      s.ship(to, nullptr, false);  // the next message waits: this value has been sent
   } else {
     s.to(to);  // checks the rank before anything is written
     auto bytes = to_bytes(value);
@@ -223,30 +246,32 @@ void exchange<T>::append_bytes(state& s, rank_t to, const std::byte* from, std::
     std::memcpy(line.at, from, piece);
     line.at += piece, from += piece, n -= piece;
     if constexpr (!fixed) meanwhile = nullptr;
-    if (line.at == line.end) s.ship(to, meanwhile);
+    if (line.at == line.end) s.ship(to, nullptr, false);
   }
 }
 
 template <class T>
 typename exchange<T>::values exchange<T>::unpack(state& s, rank_t from, const std::byte* bytes,
-                                                 std::size_t n) {
+                                                 std::size_t n, std::exception_ptr& thrown) {
   if constexpr (detail::plain<T>) {
     return values(reinterpret_cast<const T*>(bytes), n / sizeof(T));
   } else if constexpr (fixed) {
     s.unpacked.clear();
     for (std::size_t i = 0; i < n; i += sizeof(unit))
-      s.unpacked.push_back(
-          detail::fixed_form<T>::unpack(*reinterpret_cast<const unit*>(bytes + i)));
+      unpack_one(s, thrown, [&] {
+        return detail::fixed_form<T>::unpack(*reinterpret_cast<const unit*>(bytes + i));
+      });
     return s.unpacked;
   } else {
-    return unpack_stream(s, from, bytes, n);
+    return unpack_stream(s, from, bytes, n, thrown);
   }
 }
 
 /// Values of variable length: {length, bytes} one after another, cut anywhere.
 template <class T>
 typename exchange<T>::values exchange<T>::unpack_stream(state& s, rank_t from,
-                                                        const std::byte* bytes, std::size_t n) {
+                                                        const std::byte* bytes, std::size_t n,
+                                                        std::exception_ptr& thrown) {
   s.unpacked.clear();
   s.unfinished.resize(s.size());
   auto& rest = s.unfinished[from];
@@ -255,8 +280,9 @@ typename exchange<T>::values exchange<T>::unpack_stream(state& s, rank_t from,
   for (std::uint64_t length; rest.size() - at >= sizeof length; at += sizeof length + length) {
     std::memcpy(&length, rest.data() + at, sizeof length);
     if (rest.size() - at - sizeof length < length) break;
-    s.unpacked.push_back(
-        from_bytes<T>(std::span<const std::byte>(rest).subspan(at + sizeof length, length)));
+    unpack_one(s, thrown, [&] {
+      return from_bytes<T>(std::span<const std::byte>(rest).subspan(at + sizeof length, length));
+    });
   }
   rest.erase(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(at));
   return s.unpacked;

@@ -73,6 +73,8 @@ class hash_map_buffer {
   /// Collective: returns when the changes of all members are in the map. Ends with an all_reduce
   /// and a barrier of the map's team. Throws far::allocation_error on all members if one of them
   /// has no room: other changes are in the map, and what found no room is kept for the next flush.
+  /// Throws on all, too, if the operator or a serializer has thrown on one: the change that it was
+  /// called for is left out, and all others are in the map.
   void flush() {
     auto note = detail::calling<"hash_map_buffer::flush">(map_->implementation());
     auto again = std::exchange(no_room_, {});
@@ -80,12 +82,13 @@ class hash_map_buffer {
     for (waiting& slot : waiting_)
       if (slot.used) {
         slot.used = false;
-        send(slot);
+        noting_failures([&] { send(slot); });  // the others wait for this member in finish
       }
     exchange_->finish([this](auto items) { this->apply(items); });
     detail::do_together(
         map_->members(), text_of_flush(),
         [this] {
+          if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
           if (!no_room_.empty()) std::rethrow_exception(why_);
         },
         [] {});
@@ -152,12 +155,24 @@ class hash_map_buffer {
 
   std::string text_of_flush() const {
     return text("a flush of '", map_->name(),
-                        " buffer' (what finds no room is kept, and the next flush tries again)");
+                " buffer' (what finds no room is kept, and the next flush tries again)");
+  }
+
+  /// Keeps what `work` throws until flush tells it.
+  template <class Work>
+  void noting_failures(Work work) {
+    try {
+      work();
+    } catch (const rank_failure&) {
+      throw;
+    } catch (...) {
+      if (!failure_) failure_ = std::current_exception();
+    }
   }
 
   /// The owner's part: changes its own buckets, many of which are on their way to the cache
-  /// together. It does not throw for lack of room, as others wait for it in an exchange. Changes
-  /// after one that found no room wait behind it, so that those of a key keep their order.
+  /// together. It does not throw, as others wait for it in an exchange. Changes after one that found
+  /// no room wait behind it, so that those of a key keep their order.
   template <class Items>
   void apply(Items items) {
     namespace map = detail::map;
@@ -176,22 +191,24 @@ class hash_map_buffer {
         [&](std::size_t i, const auto& where, auto*) {
           if (!no_room_.empty()) return;
           const auto& [key, value, kind] = all[i];
-          try {
-            switch (kind) {
-              case what::insert:
-                map::update_here(e, where, key, map::keep<mapped_type>{value}, with);
-                break;
-              case what::assign:
-                map::update_here(e, where, key, map::replace<mapped_type>{value}, with);
-                break;
-              case what::accumulate:
-                map::update_here(e, where, key, map::combine<mapped_type, Op>{value, op_}, with);
-                break;
+          noting_failures([&] {
+            try {
+              switch (kind) {
+                case what::insert:
+                  map::update_here(e, where, key, map::keep<mapped_type>{value}, with);
+                  break;
+                case what::assign:
+                  map::update_here(e, where, key, map::replace<mapped_type>{value}, with);
+                  break;
+                case what::accumulate:
+                  map::update_here(e, where, key, map::combine<mapped_type, Op>{value, op_}, with);
+                  break;
+              }
+            } catch (const allocation_error&) {
+              why_ = std::current_exception();
+              keep(i);
             }
-          } catch (const allocation_error&) {
-            why_ = std::current_exception();
-            keep(i);
-          }
+          });
         });
   }
 
@@ -202,6 +219,7 @@ class hash_map_buffer {
   std::unique_ptr<exchange<item>> exchange_;
   std::vector<item> no_room_{};  ///< changes that the owner, this rank, had no room for, in order
   std::exception_ptr why_{};
+  std::exception_ptr failure_{};  ///< the first one that was not for lack of room, until flush
 };
 
 template <class Map, class Op>

@@ -56,9 +56,11 @@ enum class waiting : std::uint32_t {
   room,
   exchange,
   answer,
-  others
+  others,
+  barrier_in_handler,
+  collective_in_handler
 };
-inline constexpr waiting last_wait = waiting::others;
+inline constexpr waiting last_wait = waiting::collective_in_handler;
 
 inline const char* name_of(waiting what) {
   constexpr const char* names[] = {"nothing: it computes",
@@ -80,7 +82,9 @@ inline const char* name_of(waiting what) {
                                    "room for a message",
                                    "messages of others, to finish exchange",
                                    "the answer of an owner, for an operation on",
-                                   "another rank's change of a container"};
+                                   "another rank's change of a container",
+                                   "a barrier, inside a handler",
+                                   "a collective, inside a handler"};
   return names[static_cast<std::uint32_t>(what)];
 }
 

@@ -90,6 +90,7 @@ inline std::string describe_wait(const slot& rank) {
 inline std::string describe_wait_fully(const slot& rank) {
   auto [what, on] = rank.waits.load();
   bool of_many = what == waiting::barrier || what == waiting::collective ||
+                 what == waiting::barrier_in_handler || what == waiting::collective_in_handler ||
                  what == waiting::starting || what == waiting::ending;
   return describe_wait(rank) + (of_many || on == no_rank ? "" : ", on rank " + std::to_string(on));
 }

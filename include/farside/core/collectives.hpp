@@ -2,12 +2,16 @@
 // and root (checked builds verify that). Each returns when this member has its result; only
 // far::barrier completes puts.
 //
-// Types: anything serializable. What is trivially copyable travels as bytes, of any size. Where a
-// serializer throws on one member, the collective throws on all.
+// Types: anything serializable. What is trivially copyable travels as bytes, of any size.
+// Failure: where a serializer or an operator throws on one member, the collective throws on all:
+// there what was thrown, elsewhere far::error with its text. No span has changed then, and the team
+// can be used on.
 // Cost: up to 1 KiB, one wave up and one down a tree of radix 8; above, pieces of at least 64 KiB
-// through the members' segments, with one such double wave each.
+// through the members' segments, with one such double wave each. One more where values are
+// serialized, and where an operator that is not noexcept folds more than fits a wave, or a scan.
 #pragma once
 
+#include <farside/core/detail/member_values.hpp>
 #include <farside/core/serialization.hpp>
 #include <farside/core/team.hpp>
 
@@ -16,6 +20,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string_view>
@@ -26,13 +31,13 @@ namespace far::inline FARSIDE_BACKEND {
 /// Reduction operators beside std::plus<> and its kin.
 struct minimum {
   template <class T>
-  T operator()(const T& a, const T& b) const {
+  T operator()(const T& a, const T& b) const noexcept(noexcept(T(b < a ? b : a))) {
     return b < a ? b : a;
   }
 };
 struct maximum {
   template <class T>
-  T operator()(const T& a, const T& b) const {
+  T operator()(const T& a, const T& b) const noexcept(noexcept(T(a < b ? b : a))) {
     return a < b ? b : a;
   }
 };
@@ -56,15 +61,6 @@ inline void require_root(const team& over, const char* name, rank_t root) {
     raise(name, ": root ", root, " is not in a team of ", over.size(), " members.");
 }
 
-template <class T>
-T from_memory(const void* at) {
-  struct alignas(T) bytes {
-    std::byte data[sizeof(T)];
-  } copy;
-  std::memcpy(&copy, at, sizeof(T));
-  return std::bit_cast<T>(copy);
-}
-
 /// Every collective goes through here: counted, named for the board, agreement checked.
 template <call_name Name, class Work>
 auto collectively(const team& over, std::size_t element, std::size_t count, rank_t root,
@@ -76,90 +72,6 @@ auto collectively(const team& over, std::size_t element, std::size_t count, rank
   t.phase = detail::job::waiting::collective;
   check_agreement(c, t, Name.text, element, count, root);
   return work(c, t);
-}
-
-/// A serialized object; or what its serializer threw, and the text of that. Others have to hear of
-/// it: they would wait for a member that has left.
-struct blob {
-  std::vector<std::byte> bytes;
-  std::exception_ptr thrown{};
-};
-template <class T>
-blob to_blob(const T& value) {
-  auto failed = [](std::string_view why) -> blob {
-    auto* text = reinterpret_cast<const std::byte*>(why.data());
-    return {{text, text + why.size()}, std::current_exception()};
-  };
-  try {
-    return {to_bytes(value)};
-  } catch (const std::exception& e) {
-    return failed(e.what());
-  } catch (...) {
-    return failed("an exception that is no std::exception");
-  }
-}
-[[noreturn]] inline void raise_blob(const char* name, rank_t rank, std::span<const std::byte> why) {
-  raise(name, ": rank ", rank, " could not serialize its value: ",
-        std::string_view(reinterpret_cast<const char*>(why.data()), why.size()));
-}
-
-/// Serialized objects of all members, in order; only where `receive`. Lengths travel with a mark of
-/// the collective: a member that is in another one must not be believed. All throw if one member
-/// has no object.
-inline std::vector<std::vector<std::byte>> gather_blobs(context& c, team_members& t,
-                                                        const char* name, const blob& object,
-                                                        bool receive) {
-  const std::vector<std::byte>& mine = object.bytes;
-  constexpr unsigned bits = 44;  // of a length, more than a segment has, below a bit for failures
-  constexpr std::uint64_t failed = std::uint64_t{1} << (bits - 1);
-  std::uint64_t mark = 0;
-  for (const char* at = name; *at != '\0'; ++at)
-    mark = (mark * 31 + static_cast<unsigned char>(*at)) & 0xfffff;
-  std::uint64_t size = mine.size() | (object.thrown ? failed : 0) | mark << bits;
-  std::vector<std::uint64_t> sizes(t.size());
-  all_gather_bytes(c, t, &size, sizes.data(), sizeof size);
-  for (rank_t i = 0; i < t.size(); ++i) {
-    if (sizes[i] >> bits != mark)
-      raise("rank ", c.link.rank(), " calls ", name, ", but rank ", t.ranks[i],
-            " does not: it calls another collective, or none. All ranks of a team must call the "
-            "same collectives in the same order.");
-    sizes[i] &= (std::uint64_t{1} << bits) - 1;
-  }
-  rank_t bad = 0;
-  while (bad < t.size() && (sizes[bad] & failed) == 0) ++bad;
-  receive = receive || bad < t.size();
-  for (std::uint64_t& length : sizes) length &= failed - 1;
-  std::vector<std::vector<std::byte>> blobs(receive ? t.size() : 0);
-  std::vector<std::byte*> to(t.size());
-  for (rank_t i = 0; receive && i < t.size(); ++i) {
-    blobs[i].resize(sizes[i]);
-    to[i] = blobs[i].data();
-  }
-  gather_bytes(c, t, mine.data(), sizes, to, receive);
-  if (object.thrown) std::rethrow_exception(object.thrown);
-  if (bad < t.size()) raise_blob(name, t.ranks[bad], blobs[bad]);
-  return blobs;
-}
-
-template <class T>
-std::vector<T> unpack_all(const std::vector<std::vector<std::byte>>& blobs) {
-  std::vector<T> result;
-  result.reserve(blobs.size());
-  for (const auto& blob : blobs) result.push_back(from_bytes<T>(blob));
-  return result;
-}
-
-/// An operator on T as one on bytes. The bytes need not be aligned for T.
-template <class T, class Op>
-auto fold_with(Op& op) {
-  return [&op](void* left, const void* right, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
-      auto* to = static_cast<std::byte*>(left) + i * sizeof(T);
-      T a = from_memory<T>(to);
-      a = op(a, from_memory<T>(static_cast<const std::byte*>(right) + i * sizeof(T)));
-      std::memcpy(to, &a, sizeof(T));
-    }
-  };
 }
 
 }  // namespace detail
@@ -185,7 +97,11 @@ T broadcast(T value, rank_t root, const team& over = world(),
       detail::broadcast_bytes(c, t, object.bytes.data(), size >> 1, root);
       if (object.thrown) std::rethrow_exception(object.thrown);
       if (size & 1) detail::raise_blob("broadcast", t.ranks[root], object.bytes);
-      return t.me == root ? std::move(value) : from_bytes<T>(object.bytes);
+      detail::attempt tried;
+      std::optional<T> result;
+      tried([&] { result.emplace(t.me == root ? std::move(value) : from_bytes<T>(object.bytes)); });
+      tried.agree(c, t, "broadcast", detail::could_not_load);
+      return std::move(*result);
     });
   }
 }
@@ -202,28 +118,23 @@ void broadcast(std::span<T> values, rank_t root, const team& over = world(),
       });
 }
 
-/// op(op(value of member 0, of member 1), ...), everywhere. `op` is associative, and must not throw:
-/// others wait for what it gives. The order of the members is kept.
+/// op(op(value of member 0, of member 1), ...), everywhere. `op` is associative; if it throws on one
+/// member, all_reduce throws on all. The order of the members is kept.
 template <class T, class Op = std::plus<>>
 T all_reduce(T value, Op op = {}, const team& over = world(),
              std::source_location at = std::source_location::current()) {
   detail::require_serializable<T>();
   detail::require_operator<Op, T>();
   if constexpr (detail::plain<T>) {
-    return detail::collectively<"all_reduce">(
-        over, sizeof(T), 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
-          detail::all_reduce_bytes(c, t, &value, 1, sizeof(T), detail::fold_with<T>(op));
-          return value;
-        });
+    return detail::collectively<"all_reduce">(over, sizeof(T), 1, detail::job::no_rank, at,
+                                              [&](auto& c, auto& t) {
+                                                detail::reduce_values(c, t, &value, 1, op);
+                                                return value;
+                                              });
   } else {
     return detail::collectively<"all_reduce">(
-        over, 0, 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
-          auto all = detail::unpack_all<T>(
-              detail::gather_blobs(c, t, "all_reduce", detail::to_blob(value), true));
-          T result = std::move(all[0]);
-          for (std::size_t i = 1; i < all.size(); ++i) result = op(std::move(result), all[i]);
-          return result;
-        });
+        over, 0, 1, detail::job::no_rank, at,
+        [&](auto& c, auto& t) { return detail::fold_all(c, t, "all_reduce", value, op); });
   }
 }
 
@@ -234,10 +145,8 @@ void all_reduce(std::span<T> values, Op op = {}, const team& over = world(),
   detail::require_transferable<T>();
   detail::require_operator<Op, T>();
   detail::collectively<"all_reduce">(
-      over, sizeof(T), values.size(), detail::job::no_rank, at, [&](auto& c, auto& t) {
-        detail::all_reduce_bytes(c, t, values.data(), values.size(), sizeof(T),
-                                 detail::fold_with<T>(op));
-      });
+      over, sizeof(T), values.size(), detail::job::no_rank, at,
+      [&](auto& c, auto& t) { detail::reduce_values(c, t, values.data(), values.size(), op); });
 }
 
 /// Like all_reduce; the result is the root's alone, others get a value-initialised T.
@@ -267,6 +176,7 @@ std::vector<T> all_gather(const T& value, const team& over = world(),
     return detail::collectively<"all_gather">(
         over, 0, 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
           return detail::unpack_all<T>(
+              c, t, "all_gather",
               detail::gather_blobs(c, t, "all_gather", detail::to_blob(value), true));
         });
   }
@@ -300,8 +210,8 @@ std::vector<T> gather(const T& value, rank_t root, const team& over = world(),
     });
   } else {
     return detail::collectively<"gather">(over, 0, 1, root, at, [&](auto& c, auto& t) {
-      return detail::unpack_all<T>(
-          detail::gather_blobs(c, t, "gather", detail::to_blob(value), t.me == root));
+      auto blobs = detail::gather_blobs(c, t, "gather", detail::to_blob(value), t.me == root);
+      return detail::unpack_all<T>(c, t, "gather", blobs);
     });
   }
 }
@@ -317,18 +227,18 @@ T scan(T value, Op op = {}, const team& over = world(),
         over, sizeof(T), 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
           if (t.size() == 1) return value;
           T before = value;
-          bool any = detail::scan_small(c, t, &value, &before, sizeof(T), detail::fold_with<T>(op));
-          return any ? T(op(before, value)) : value;
+          T result = value;
+          detail::attempt tried;
+          bool any = detail::scan_small(c, t, &value, &before, sizeof(T),
+                                        tried.guarded(detail::fold_with<T>(op)));
+          if (any) tried([&] { result = op(before, value); });
+          if constexpr (detail::may_throw<Op, T>) tried.agree(c, t, "scan", detail::operator_threw);
+          return result;
         });
   } else {
     return detail::collectively<"scan">(
-        over, 0, 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
-          auto all = detail::unpack_all<T>(
-              detail::gather_blobs(c, t, "scan", detail::to_blob(value), true));
-          T result = std::move(all[0]);
-          for (rank_t i = 1; i <= t.me; ++i) result = op(std::move(result), all[i]);
-          return result;
-        });
+        over, 0, 1, detail::job::no_rank, at,
+        [&](auto& c, auto& t) { return detail::fold_all(c, t, "scan", value, op, true); });
   }
 }
 
@@ -341,8 +251,11 @@ T exclusive_scan(T value, T first = T(), Op op = {}, const team& over = world(),
     return detail::collectively<"exclusive_scan">(
         over, sizeof(T), 1, detail::job::no_rank, at, [&](auto& c, auto& t) {
           T before = value;
-          bool any = t.size() > 1 &&
-                     detail::scan_small(c, t, &value, &before, sizeof(T), detail::fold_with<T>(op));
+          detail::attempt tried;
+          bool any = t.size() > 1 && detail::scan_small(c, t, &value, &before, sizeof(T),
+                                                        tried.guarded(detail::fold_with<T>(op)));
+          if constexpr (detail::may_throw<Op, T>)
+            tried.agree(c, t, "exclusive_scan", detail::operator_threw);
           return any ? before : first;
         });
   } else {
@@ -375,26 +288,19 @@ std::vector<T> all_to_all(const std::vector<T>& values, const team& over = world
         };
         std::vector<std::vector<std::byte>> out(t.size()), in(t.size());
         std::vector<std::uint64_t> out_sizes(t.size());
-        constexpr std::uint64_t failed = ~std::uint64_t{0};
-        std::exception_ptr thrown;
-        for (rank_t i = 0; i < t.size(); ++i) {
-          detail::blob object = detail::to_blob(values[i]);
-          if (object.thrown) thrown = object.thrown;
-          out[i] = std::move(object.bytes);
-          out_sizes[i] = out[i].size();
-        }
-        if (fixed_length<T> && thrown) std::rethrow_exception(thrown);
+        detail::attempt tried;
+        tried([&] {
+          for (rank_t i = 0; i < t.size(); ++i) out[i] = to_bytes(values[i]);
+        });
+        if constexpr (!detail::plain<T>)
+          tried.agree(c, t, "all_to_all", "values could not be serialized");
+        for (rank_t i = 0; i < t.size(); ++i) out_sizes[i] = out[i].size();
         std::vector<std::uint64_t> in_sizes = out_sizes;
         std::uint64_t longest = *std::max_element(out_sizes.begin(), out_sizes.end());
-        if (thrown) longest = failed;
         if constexpr (!fixed_length<T>) {
           in_sizes = exchange_words(out_sizes);
           maximum op;
-          detail::all_reduce_bytes(c, t, &longest, 1, sizeof longest,
-                                   detail::fold_with<std::uint64_t>(op));
-          if (thrown) std::rethrow_exception(thrown);
-          if (longest == failed)
-            detail::raise("all_to_all: another rank could not serialize its values, and says why.");
+          detail::reduce_values(c, t, &longest, 1, op);
         }
         std::vector<const std::byte*> from(t.size());
         std::vector<std::byte*> to(t.size());
@@ -404,7 +310,7 @@ std::vector<T> all_to_all(const std::vector<T>& values, const team& over = world
           to[i] = in[i].data();
         }
         detail::all_to_all_bytes(c, t, from, out_sizes, to, in_sizes, longest);
-        return detail::unpack_all<T>(in);
+        return detail::unpack_all<T>(c, t, "all_to_all", in);
       });
 }
 

@@ -398,6 +398,8 @@ inline void context::quiet_wait_round() {
 template <class T>
 void* address_of(ptr<T> p) {
   context& c = here();
+  // One past the end is an address, as of any array.
+  if (p.rank() >= c.link.nprocs() || p.offset() > c.link.segment_size()) return nullptr;
   if constexpr (FARSIDE_CHECKED) {
     auto node = [&](rank_t rank) {
       return std::uint64_t{rank} * c.pretended_nodes / c.link.nprocs();

@@ -37,6 +37,7 @@ void print(const Parts&... parts) {
   auto texts = detail::collectively<"print">(
       world(), 0, 1, detail::job::no_rank, {}, [&](detail::context& c, detail::team_members& t) {
         return detail::unpack_all<std::string>(
+            c, t, "print",
             detail::gather_blobs(c, t, "print", detail::to_blob(line.str()), t.me == 0));
       });
   for (const auto& text : texts) std::fwrite(text.data(), 1, text.size(), stdout);

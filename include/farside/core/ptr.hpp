@@ -93,8 +93,9 @@ class ptr {
   /// Where in that segment, in bytes.
   constexpr std::size_t offset() const noexcept { return raw_ & (max_segment - 1); }
 
-  /// The address of this memory in this process, or nullptr if it cannot load and store it.
-  /// Never communicates. What may run at the same time is the caller's to order (flush, barrier).
+  /// The address of this memory in this process, or nullptr if it cannot load and store it, as
+  /// memory of another node, or of no segment. Never communicates.
+  /// What may run at the same time is the caller's to order (flush, barrier).
   T* local() const { return *this ? static_cast<T*>(detail::address_of(*this)) : nullptr; }
 
   explicit constexpr operator bool() const noexcept { return raw_ != 0; }

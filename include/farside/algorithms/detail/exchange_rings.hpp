@@ -25,6 +25,7 @@
 #include <farside/algorithms/exchange_statistics.hpp>
 #include <farside/base/function_ref.hpp>
 #include <farside/base/mutants.hpp>
+#include <farside/core/detail/attempt.hpp>
 #include <farside/core/detail/container.hpp>
 
 #include <cstddef>
@@ -50,7 +51,8 @@ struct aligned_buffer {
 
 class exchange_rings : public shared_state {
  public:
-  /// Called with bytes of one sender, in the order in which it sent them; whole units.
+  /// Called with bytes of one sender, in the order in which it sent them; whole units. Bytes with
+  /// which it was called count as handled, also if it throws.
   using handler = function_ref<void(rank_t from, const std::byte* bytes, std::size_t n)>;
 
   /// A message that is being written to one member.
@@ -232,15 +234,17 @@ inline bool exchange_rings::begin_direct(rank_t to) {
 
 inline void exchange_rings::begin_message(rank_t to, const handler* meanwhile) {
   line& out = lines_[to];
-  if (coherent_) {
-    auto begun = [&] {
-      if (out.at != out.end) return true;  // by a handler, while this waited
-      deliver_waiting(to);
-      return out.waiting.empty() && begin_direct(to);
-    };
-    if (!handling_) return wait_for(to, meanwhile, begun);
-    if (begun()) return;
-  }
+  auto begun = [&] {
+    if (out.at != out.end) return true;  // by a handler, while this waited
+    deliver_waiting(to);
+    return out.waiting.empty() && (!coherent_ || begin_direct(to));
+  };
+  bool can_begin = true;
+  if (handling_)
+    can_begin = begun();
+  else
+    wait_for(to, meanwhile, begun);
+  if (out.at != out.end || (coherent_ && can_begin)) return;
   if (!out.buffer.data) out.buffer = aligned_buffer(message_);
   out.begin = out.at = out.buffer.data.get();
   out.end = out.at + message_;
@@ -327,7 +331,6 @@ inline std::uint64_t exchange_rings::drain(const handler* with) {
     incoming& in = incoming_[from];
     std::uint64_t fresh = arrivals_[from] - in.taken_of_phase[parity()];
     if (fresh == 0) continue;
-    in.taken_of_phase[parity()] += fresh;
     take(from, fresh, with);
     bytes += fresh;
   }
@@ -353,13 +356,23 @@ inline void exchange_rings::take(rank_t from, std::size_t bytes, const handler* 
       get(at, scratch_.data.get(), piece);
       data = scratch_.data.get();
     }
-    in.taken += piece;
     bytes -= piece;
+    // Also if the handler throws: what it was given has been taken, and nothing else.
+    struct taken {
+      exchange_rings& rings;
+      rank_t from;
+      std::size_t piece;
+      ~taken() {
+        incoming& in = rings.incoming_[from];
+        in.taken += piece;
+        in.taken_of_phase[rings.parity()] += piece;
+        if (!FARSIDE_MUTANT(exchange_room_given_back_early)) rings.credit(from, piece);
+      }
+    } until_handled{*this, from, piece};
     if (with != nullptr)
       handle(from, data, piece, *with);
     else
       keep(from, data, piece);
-    if (!FARSIDE_MUTANT(exchange_room_given_back_early)) credit(from, piece);
   }
 }
 
@@ -375,11 +388,15 @@ inline void exchange_rings::credit(rank_t from, std::size_t bytes) {
 inline void exchange_rings::handle(rank_t from, const std::byte* bytes, std::size_t n,
                                    const handler& with) {
   struct guard {
-    bool& flag;
-    ~guard() { flag = false; }
-  } until_return{handling_ = true};
+    exchange_rings& rings;
+    std::size_t n;
+    ~guard() {
+      rings.handling_ = false;
+      rings.seen_.bytes_handled += n;
+    }
+  } until_return{*this, n};
+  handling_ = true;
   with(from, bytes, n);
-  seen_.bytes_handled += n;
 }
 
 inline void exchange_rings::keep(rank_t from, const std::byte* bytes, std::size_t n) {
@@ -393,19 +410,32 @@ inline void exchange_rings::keep(rank_t from, const std::byte* bytes, std::size_
 inline void exchange_rings::finish(const handler& with) {
   require_outside_handler("finish");
   context& c = here();
-  detail::wait_marker note(c, job::waiting::exchange, job::no_rank, label.c_str());
-  for (bool idle = false;;) {
-    std::uint64_t handled = drain(&with);
-    bool all_out = true;
-    for (rank_t i = 0; i < size(); ++i) {
-      ship(i, nullptr, false);
-      all_out = all_out && lines_[i].waiting.empty();
+  attempt tried;
+  {
+    detail::wait_marker note(c, job::waiting::exchange, job::no_rank, label.c_str());
+    // Once the handler has thrown, what arrives is dropped: the others wait until it was taken.
+    auto guarded = [&](rank_t from, const std::byte* bytes, std::size_t n) {
+      tried([&] { with(from, bytes, n); });
+    };
+    const handler all(guarded);
+    for (bool idle = false;;) {
+      std::uint64_t handled = drain(&all);
+      bool all_out = true;
+      for (rank_t i = 0; i < size(); ++i) {
+        ship(i, nullptr, false);
+        all_out = all_out && lines_[i].waiting.empty();
+      }
+      idle = all_out && handled == 0;
+      if (rest_.step(idle, seen_.bytes_sent, seen_.bytes_handled, tried.failed())) break;
+      if (idle || handled == 0) c.wait_round();
     }
-    idle = all_out && handled == 0;
-    if (rest_.step(idle, seen_.bytes_sent, seen_.bytes_handled)) break;
-    if (idle || handled == 0) c.wait_round();
+    ++phase_;
   }
-  ++phase_;
+  if (rest_.any_failed())
+    collectively<"exchange::finish">(
+        members, 0, 1, job::no_rank, {}, [&](context& in, team_members& t) {
+          tried.agree(in, t, ("exchange '" + label + "'").c_str(), "a handler threw");
+        });
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

@@ -29,6 +29,9 @@ void do_together(const team& over, const std::string& what, Part part, Undo undo
   } catch (const std::exception& e) {
     thrown = std::current_exception();
     mine = {dynamic_cast<const allocation_error*>(&e) != nullptr, e.what()};
+  } catch (...) {
+    thrown = std::current_exception();
+    mine.text = "It threw an exception that is no std::exception.";
   }
   const rank_t nobody = over.size();
   rank_t first = all_reduce(thrown ? over.rank() : nobody, minimum(), over);

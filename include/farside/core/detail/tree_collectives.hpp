@@ -48,14 +48,23 @@ inline void await_word(context& c, std::size_t offset, std::uint64_t count, job:
   while (!c.link.await(offset, count)) c.wait_round();
 }
 
+/// What the calling thread waits for in a collective of `t`. The call that the board names is not
+/// that of a handler, which may make none.
+inline job::waiting phase_of(context& c, const team_members& t) {
+  if (!is_in_handler(c)) return t.phase;
+  return t.phase == job::waiting::barrier ? job::waiting::barrier_in_handler
+                                          : job::waiting::collective_in_handler;
+}
+
 /// Waits until this rank's own signal word has counted to `count`.
 inline void await_signal(context& c, team_members& t, std::size_t word, std::uint64_t count,
                          rank_t on) {
   std::size_t offset = t.blocks[t.me] + word;
   if (c.messages.load(std::memory_order_acquire) != nullptr && c.attends == attention::poll &&
       !FARSIDE_MUTANT(collectives_do_not_serve))
-    serve_until(c, offset, count, t.phase, on);  // in await it may sleep, and would not serve
-  await_word(c, offset, count, t.phase, on, nullptr);
+    serve_until(c, offset, count, phase_of(c, t),
+                on);  // in await it may sleep, and would not serve
+  await_word(c, offset, count, phase_of(c, t), on, nullptr);
 }
 
 /// Up: once all children have arrived, calls merge(child position, bytes) for each in order, then
@@ -111,7 +120,7 @@ template <has_barrier Link>
 bool barrier_of(Link& link, context& c, team_members& t) {
   if (&t != c.world.get() || !link.start_barrier()) return false;
   if (link.await_barrier()) return true;
-  wait_marker note(c, t.phase);
+  wait_marker note(c, phase_of(c, t));
   while (!link.await_barrier()) c.wait_round();
   return true;
 }

@@ -54,26 +54,29 @@ class product : public multiply_work {
 
   /// Multiplies a piece. False: there is none left for this member.
   bool step() override {
-    if (failure_) return false;
+    if (given_up_) return false;
     try {
       drain();
-      fill_pipeline();
-      if (pipeline_.empty()) return false;
-      fetched next = std::move(pipeline_.front());
-      pipeline_.pop_front();
-      multiply(next);
-      return true;
+      if (!failure_) {
+        fill_pipeline();
+        if (pipeline_.empty()) return false;
+        fetched next = std::move(pipeline_.front());
+        pipeline_.pop_front();
+        multiply(next);
+        return true;
+      }
     } catch (const rank_failure&) {
       throw;
-    } catch (const std::exception&) {
-      // The others do not know: this member goes on as one that has nothing left to do, and all
-      // throw at the end.
+    } catch (...) {
       failure_ = std::current_exception();
-      pipeline_.clear();
-      target_.give_up();
-      after_failure();
-      return false;
     }
+    // The others do not know: this member goes on as one that has nothing left to do, and all throw
+    // at the end.
+    given_up_ = true;
+    pipeline_.clear();
+    target_.give_up();
+    after_failure();
+    return false;
   }
 
   void finish() override {
@@ -172,7 +175,14 @@ class product : public multiply_work {
   void drain() {
     box_.drain([&](const update_box::header& of, const std::byte* data) {
       stopwatch until_added(times_.accumulate);
-      target_.take(of, data);
+      if (failure_) return;  // taken all the same, as its sender waits for that
+      try {
+        target_.take(of, data);
+      } catch (const rank_failure&) {
+        throw;
+      } catch (...) {  // what the semiring has thrown; step() sees it
+        failure_ = std::current_exception();
+      }
     });
   }
   /// Two pieces: the one that is multiplied next, and the one after it.
@@ -223,6 +233,7 @@ class product : public multiply_work {
   std::optional<multiply_task> task_;  ///< whose pieces are being fetched
   std::size_t done_ = 0;               ///< how many of them
   std::exception_ptr failure_;
+  bool given_up_ = false;  ///< after a failure
   std::uint64_t begin_ = 0;
   bool finished_ = false;
 };

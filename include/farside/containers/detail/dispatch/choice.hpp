@@ -65,7 +65,7 @@ inline void run_operation(incoming& m) {
     } catch (const std::exception&) {
     }
   }
-  m.messages.answer(m.from, m.reply, false, answer.take());
+  m.messages.answer(m.from, m.reply, answer_kind::result, answer.take());
   m.messages.count_handled();
 }
 
@@ -177,11 +177,10 @@ class engine_choice {
  private:
   struct reply final : future_state<bytes>, awaiting {
     explicit reply(rank_t to) : target(to) {}
-    void take(bool failed, std::span<const std::byte> from) override {
-      if (failed)
-        this->failure = std::make_exception_ptr(rpc_error(
-            text("rank ", target, ": the handler of an operation threw: ",
-                 std::string_view(reinterpret_cast<const char*>(from.data()), from.size()))));
+    void take(answer_kind kind, std::span<const std::byte> from) override {
+      if (kind != answer_kind::result)
+        this->failure =
+            std::make_exception_ptr(rpc_error(why_no_result(target, "an operation", kind, from)));
       else
         this->value.emplace(from.begin(), from.end());
     }

@@ -103,19 +103,19 @@ std::vector<std::byte> result_bytes(const R& value) {
 template <class R>
 void answer_with(messenger& messages, rank_t to, reply_place place, future<R> ready) {
   std::vector<std::byte> bytes;
-  bool failed = false;
+  answer_kind kind = answer_kind::result;
   try {
     if constexpr (std::is_void_v<R>)
       ready.get();
     else
       bytes = result_bytes(ready.get());
   } catch (const std::exception& e) {
-    failed = true;
+    kind = answer_kind::thrown;
     std::string_view why = e.what();
     auto* begin = reinterpret_cast<const std::byte*>(why.data());
     bytes.assign(begin, begin + why.size());
   }
-  messages.answer(to, place, failed, std::move(bytes));
+  messages.answer(to, place, kind, std::move(bytes));
   messages.count_handled();
 }
 
@@ -129,10 +129,11 @@ void run_rpc(incoming& m) {
     });
   } else if constexpr (std::is_void_v<Returned>) {
     call<F, A...>(m);
-    m.messages.answer(m.from, m.reply, false, {});
+    m.messages.answer(m.from, m.reply, answer_kind::result, {});
     m.messages.count_handled();
   } else {
-    m.messages.answer(m.from, m.reply, false, result_bytes<Returned>(call<F, A...>(m)));
+    m.messages.answer(m.from, m.reply, answer_kind::result,
+                      result_bytes<Returned>(call<F, A...>(m)));
     m.messages.count_handled();
   }
 }
@@ -150,12 +151,10 @@ struct rpc_state final : future_state<R>, awaiting {
   rank_t target;
   explicit rpc_state(rank_t to) : target(to) {}
 
-  void take(bool failed, std::span<const std::byte> bytes) override {
+  void take(answer_kind kind, std::span<const std::byte> bytes) override {
     try {
-      if (failed)
-        raise<rpc_error>(
-            "rank ", target, ": the handler of an rpc threw: ",
-            std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+      if (kind != answer_kind::result)
+        raise<rpc_error>(why_no_result(target, "an rpc", kind, bytes));
       if constexpr (std::is_void_v<R>)
         this->value.emplace();
       else

@@ -110,7 +110,7 @@ class messenger final : public message_service {
   }
 
   /// The result of a handler, or the text of what it threw. Never waits for room.
-  void answer(rank_t to, reply_place place, bool failed, std::vector<std::byte> bytes);
+  void answer(rank_t to, reply_place place, answer_kind kind, std::vector<std::byte> bytes);
 
   void count_sent() { counts_.count_sent(); }
   void count_handled() {
@@ -249,33 +249,32 @@ inline void messenger::until_gone(rank_t to, std::uint64_t ticket) {
   }
 }
 
-inline void messenger::answer(rank_t to, reply_place place, bool failed,
+inline void messenger::answer(rank_t to, reply_place place, answer_kind kind,
                               std::vector<std::byte> bytes) {
   count_sent();
   if (bytes.size() > reply_chunk::body_bytes) {
     try {
       prepare(to);
     } catch (const allocation_error&) {  // what fits a slot will do
-      static constexpr std::string_view no_room =
-          "(its answer is too long for a slot, and the caller has no room for a ring)";
-      static_assert(no_room.size() <= reply_chunk::body_bytes);
-      if (!failed) bytes = bytes_of(no_room);
+      if (kind == answer_kind::result) {
+        bytes = bytes_of(std::to_string(bytes.size()));
+        kind = answer_kind::no_room;
+      }
       bytes.resize(std::min(bytes.size(), reply_chunk::body_bytes));
-      failed = true;
     }
   }
   if (bytes.size() > reply_chunk::body_bytes) {
     std::vector<std::byte> message(sizeof(message_header) + bytes.size());
     std::memcpy(message.data() + sizeof(message_header), bytes.data(), bytes.size());
-    post(to, {.code = {0, failed ? failure : result}, .reply = place}, std::move(message));
+    post(to, {.code = {0, kind == answer_kind::thrown ? failure : result}, .reply = place},
+         std::move(message));
     return;
   }
   if (!bytes.empty()) {
     put(ptr<std::byte>(to, reply_chunk::body_of(place.slot)), bytes.data(), bytes.size());
     if (!FARSIDE_MUTANT(reply_unflushed)) flush(to);
   }
-  atomic_store(ptr<std::uint64_t>(to, place.slot),
-               answered(place.generation, bytes.size(), failed));
+  atomic_store(ptr<std::uint64_t>(to, place.slot), answered(place.generation, bytes.size(), kind));
   wake(c_, to);
 }
 
@@ -336,7 +335,9 @@ inline void messenger::handle(rank_t from, const inbox::line::message& m) {
   if (as.code.module != 0) return run(as.code, from, m.arguments, as.reply);
   if (as.code.offset != batched) {
     std::lock_guard lock(lock_);
-    answered_.push_back(replies_.take(as.reply, as.code.offset == failure, m.arguments));
+    answered_.push_back(replies_.take(
+        as.reply, as.code.offset == failure ? answer_kind::thrown : answer_kind::result,
+        m.arguments));
     return;
   }
   batch::read(m.arguments, [&](code_address code, rank_t to, rank_t origin, auto arguments) {
@@ -384,7 +385,7 @@ inline void messenger::run(code_address code, rank_t from, std::span<const std::
 inline void messenger::fail(const incoming& m, const std::exception* why) {
   std::string what = why != nullptr ? why->what() : "an exception that is no std::exception";
   if (m.reply.slot != 0) {
-    answer(m.from, m.reply, true, bytes_of(what));
+    answer(m.from, m.reply, answer_kind::thrown, bytes_of(what));
     count_handled();
     return;
   }

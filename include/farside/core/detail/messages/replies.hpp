@@ -23,11 +23,29 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
+/// What an answer's bytes are: the result, the text of what the handler threw, or how long the
+/// result is for which the caller has no room.
+enum class answer_kind : std::uint8_t { result, thrown, no_room };
+
+/// The text of an answer that is no result. `what` was sent to `target`.
+inline std::string why_no_result(rank_t target, const char* what, answer_kind kind,
+                                 std::span<const std::byte> bytes) {
+  std::string_view said(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (kind == answer_kind::thrown)
+    return text("rank ", target, ": the handler of ", what, " threw: ", said);
+  return text("rank ", target, " has run the handler of ", what, ", but its result of ", said,
+              " bytes cannot come back: more than 112 bytes need a ring of messages in the segment "
+              "of the caller, rank ",
+              here().link.rank(),
+              ", which has no room for it. Give ranks larger segments (farside run --segment), or "
+              "free far memory before the call.");
+}
+
 /// A call that waits for its result.
 struct awaiting {
   virtual ~awaiting() = default;
   /// Keeps the result, or why there is none. Runs no user's code but loads.
-  virtual void take(bool failed, std::span<const std::byte> bytes) = 0;
+  virtual void take(answer_kind kind, std::span<const std::byte> bytes) = 0;
   /// Makes the future ready: continuations run.
   virtual void make_ready() = 0;
 };
@@ -46,9 +64,9 @@ struct alignas(512) reply_chunk {
 };
 static_assert(sizeof(reply_chunk::states) == alignof(reply_chunk));
 
-/// A state: which use of the slot was answered, how many bytes, and whether they are an error.
-inline std::uint64_t answered(std::uint64_t generation, std::size_t bytes, bool failed) {
-  return generation << 16 | bytes << 1 | failed;
+/// A state: which use of the slot was answered, how many bytes, and what they are.
+inline std::uint64_t answered(std::uint64_t generation, std::size_t bytes, answer_kind kind) {
+  return generation << 16 | bytes << 2 | static_cast<std::uint64_t>(kind);
 }
 
 /// One thread at a time.
@@ -83,18 +101,19 @@ class replies {
         std::size_t i = k * reply_chunk::slots + j;
         if (!slots_[i].who || states[j] >> 16 != slots_[i].generation) continue;
         std::byte body[reply_chunk::body_bytes];
-        std::size_t n = (states[j] & 0xffff) >> 1;
+        std::size_t n = (states[j] & 0xffff) >> 2;
         c_.link.get(c_.link.rank(), reply_chunk::body_of(state_of(i)), body, n);
-        found(complete(i, states[j] & 1, std::span(body, n)));
+        found(complete(i, static_cast<answer_kind>(states[j] & 3), std::span(body, n)));
       }
     }
   }
 
   /// A result that came as a message.
-  std::shared_ptr<awaiting> take(reply_place place, bool failed, std::span<const std::byte> bytes) {
+  std::shared_ptr<awaiting> take(reply_place place, answer_kind kind,
+                                 std::span<const std::byte> bytes) {
     for (std::size_t k = 0;; ++k)
       if (std::size_t distance = place.slot - chunks_[k].offset; distance < 8 * reply_chunk::slots)
-        return complete(k * reply_chunk::slots + distance / 8, failed, bytes);
+        return complete(k * reply_chunk::slots + distance / 8, kind, bytes);
   }
 
  private:
@@ -111,11 +130,12 @@ class replies {
     return chunks_[i / reply_chunk::slots].offset + 8 * (i % reply_chunk::slots);
   }
 
-  std::shared_ptr<awaiting> complete(std::size_t i, bool failed, std::span<const std::byte> bytes) {
+  std::shared_ptr<awaiting> complete(std::size_t i, answer_kind kind,
+                                     std::span<const std::byte> bytes) {
     auto who = std::exchange(slots_[i].who, nullptr);
     free_.push_back(i);
     --chunks_[i / reply_chunk::slots].awaited;
-    who->take(failed, bytes);
+    who->take(kind, bytes);
     return who;
   }
 
