@@ -107,8 +107,9 @@ class local_iterator {
         const place at = Core::place_in(slot);
         if constexpr (layout::fixed && has_own_form && layout::cells == 0)
           if (of_->c.link.coherent()) {
-            if (head(map::load_relaxed(*at.at.local())).what() != live) return false;
-            now_ = reinterpret_cast<Value*>(at.at.local() + layout::body_at);
+            word* base = reach(of_->c, at);
+            if (head(map::load_relaxed(*base)).what() != live) return false;
+            now_ = reinterpret_cast<Value*>(base + layout::body_at);
             return true;
           }
         object_image image;

@@ -142,6 +142,11 @@ struct object_image {
   bool erasing = false;  ///< a cell says that its object is being erased
 };
 
+/// Where an object lies in this process, where memory is coherent.
+inline word* reach(context& c, const place& of) {
+  return static_cast<word*>(c.link.address(of.at.rank(), of.at.offset()));
+}
+
 /// Reads an object, all of one version; or its first words alone, with the same promise, if `all` is
 /// not wanted: head, cells and seal.
 template <if_blocked B, class V>
@@ -153,7 +158,7 @@ seen read_object(context& c, const place& from, object_image& to, bool all = tru
   const std::size_t fetched = coherent ? words : from.words;
   if (!to.words) to.words = std::make_unique_for_overwrite<word[]>(from.words);
   word* image = to.words.get();
-  word* base = coherent ? from.at.local() : nullptr;
+  word* base = coherent ? reach(c, from) : nullptr;
   for (bool flushed = false;;) {
     bool sealed;
     if (coherent) {
@@ -209,7 +214,7 @@ void write_value(context& c, const place& to, std::vector<word>& image, head h) 
     return;
   }
   note(c, operation::put, to.at.rank(), (image.size() - first) * 8, false);
-  word* base = to.at.local();
+  word* base = reach(c, to);
   map::release_fence();  // the head comes before all of this, see read_object()
   copy_words<false>(base + first + 1, image.data() + first + 1, to.at.offset() + 8 * (first + 1),
                     (image.size() - first - 1) * 8);

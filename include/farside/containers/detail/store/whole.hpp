@@ -23,6 +23,7 @@ fence_report fence(Core& m) {
   m.posts.retry(m);
   m.shared->counts.until_all_handled(
       [&] {
+        m.c.progress();
         m.waiting.wake_uncalled(m);
         m.posts.settle(m);
         m.choice.settle(m.c);
