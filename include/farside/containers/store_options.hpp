@@ -6,6 +6,7 @@
 #include <farside/core/hash.hpp>
 
 #include <cstdint>
+#include <string>
 #include <tuple>
 #include <type_traits>
 
@@ -44,7 +45,33 @@ struct versioned {
 struct fence_report {
   std::uint64_t activated = 0;   ///< posts that have become visible
   std::uint64_t duplicates = 0;  ///< posts whose key was there already
-  std::uint64_t held_back = 0;   ///< posts that had to wait as their owner's pending slots were taken
+  std::uint64_t held_back =
+      0;  ///< posts that had to wait as their owner's pending slots were taken
+};
+
+/// What store::verify has found, of all ranks.
+struct store_check {
+  std::uint64_t entries = 0;
+  std::uint64_t misplaced = 0;  ///< held by another rank than the placement says
+  std::uint64_t lost = 0;       ///< named by the index, but without a value
+  std::string first_misplaced;  ///< the key of one, as text
+  /// Local.
+  bool good() const { return misplaced == 0 && lost == 0; }
+};
+
+/// How full a store is, and how evenly; see store::statistics.
+struct store_statistics {
+  std::uint64_t entries = 0;
+  std::uint64_t waiting = 0;  ///< of keys that are yet to come, how many calls of when() wait
+  std::uint64_t erased = 0;   ///< buckets whose key was erased; the next growth drops them
+  std::uint64_t buckets = 0;
+  std::uint64_t bytes = 0;  ///< of the index, and of values in it
+  double load_factor = 0;
+  double mean_probes = 0;  ///< buckets looked at to find an entry
+  std::uint64_t most_probes = 0;
+  std::uint64_t fewest_entries = 0;  ///< on a member
+  std::uint64_t most_entries = 0;
+  double skew = 0;  ///< most_entries / mean
 };
 
 /// The placement of a store that is given no other one: the hash of the key chooses.

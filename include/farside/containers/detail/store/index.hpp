@@ -167,8 +167,7 @@ struct replace_place {
   const Slot* by;  ///< null: the key is removed
   decision decide(const Slot* old, Slot& next) const {
     if (old == nullptr || old->is_parked()) return decision::leave;
-    if (old->words[0] != expected && !FARSIDE_MUTANT(store_unlinks_another))
-      return decision::leave;
+    if (old->words[0] != expected && !FARSIDE_MUTANT(store_unlinks_another)) return decision::leave;
     if (by == nullptr) return decision::remove;
     next = *by;
     return decision::write;

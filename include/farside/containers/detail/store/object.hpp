@@ -111,17 +111,16 @@ struct object {
   static void seal(std::vector<word>& image, head h, ptr<word> at, bool coherent) {
     image[0] = h.raw();
     if (!coherent) mask(image.data(), image.size(), h, at);
-    image[seal_at] =
-        coherent ? h.version() : seal_of(image.data(), image.size(), h, at);
+    image[seal_at] = coherent ? h.version() : seal_of(image.data(), image.size(), h, at);
   }
 };
 
 /// Which cell of V a member is; none: their number.
-template <class V, class M>
-std::size_t cell_of(M V::*which) {
+template <class V, class M, class C>
+std::size_t cell_of(M C::* which) {
   std::size_t found = object<V>::cells;
   object<V>::each_cell([&](std::size_t i, auto member) {
-    if constexpr (std::is_same_v<decltype(member), M V::*>)
+    if constexpr (std::is_same_v<decltype(member), M C::*>)
       if (member == which) found = i;
   });
   return found;
@@ -164,9 +163,9 @@ seen read_object(context& c, const place& from, object_image& to, bool all = tru
     if (coherent) {
       note(c, operation::get, from.at.rank(), words * 8, true);
       to.top = head(map::atomic(base[0]).load(std::memory_order_seq_cst));
-      sealed = map::atomic(base[layout::seal_at]).load(std::memory_order_acquire) ==
-                   to.top.version() ||
-               FARSIDE_MUTANT(store_seal_not_checked);
+      sealed =
+          map::atomic(base[layout::seal_at]).load(std::memory_order_acquire) == to.top.version() ||
+          FARSIDE_MUTANT(store_seal_not_checked);
       copy_words<true>(image + 1, base + 1, from.at.offset() + 8, (words - 1) * 8);
       // As in map::direct_access: a writer changes the head before any other word.
       acquire_fence();
@@ -179,7 +178,8 @@ seen read_object(context& c, const place& from, object_image& to, bool all = tru
                FARSIDE_MUTANT(store_seal_not_checked);
     }
     to.erasing = false;
-    for (std::size_t i = 0; i < layout::cells; ++i) to.erasing |= (image[1 + i] & cell::absent) != 0;
+    for (std::size_t i = 0; i < layout::cells; ++i)
+      to.erasing |= (image[1 + i] & cell::absent) != 0;
     if (to.top.what() == moved) return seen::moved;
     if (to.top.what() != live && !FARSIDE_MUTANT(store_dead_taken_for_live)) return seen::dead;
     if (sealed) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <farside/containers/detail/store/posts.hpp>
+#include <farside/containers/detail/store/remote_objects.hpp>
 #include <farside/containers/detail/store/slots.hpp>
 #include <farside/containers/detail/store/waiters.hpp>
 #include <farside/core/future.hpp>
@@ -9,11 +10,11 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <unordered_map>
 
 namespace far::inline FARSIDE_BACKEND::detail::stores {
 
 using map::counted;
-
 
 template <class Key, class Value, class Placement>
 class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
@@ -58,10 +59,12 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
 
   // --- the index ---
 
-  /// A change of the slot of a key by this rank, by the fast path if it may be taken.
-  template <class Op, class Update>
+  /// A change of the slot of a key: one that may wait by the fast path, or at the owner, if so asked.
+  template <if_blocked B, class Op, class Update>
   outcome change_slot(Op op, const K& key, const Update& by) {
-    auto done = map::try_update(this->tables.fast(), this, this->place_of(key), key, by, everything);
+    if constexpr (B == if_blocked::give_up) return change_index<B>(key, by);
+    auto done =
+        map::try_update(this->tables.fast(), this, this->place_of(key), key, by, everything);
     if (done.what == result::done) return done;
     return map::update_otherwise<store_core, Op, Update>(*this, op, key, by, everything);
   }
@@ -264,12 +267,21 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
   template <if_blocked B>
   changed find_value(const K& key, std::optional<versioned<Value>>& to) {
     if constexpr (in_bucket) {
-      const outcome found = base::template find<B>(key, everything);
+      outcome found;
+      if constexpr (B == if_blocked::wait)
+        found.value = map::find_otherwise(*this, key, everything);
+      else
+        found = base::template find<B>(key, everything);
       if (found.what == result::blocked) return changed::blocked;
       if (!found.value || found.value->is_parked()) return changed::absent;
       to.emplace(value_in(*found.value));
       return changed::no;
     } else {
+      if constexpr (B == if_blocked::wait)
+        if (auto answer = ask_owner(*this, find_object(), key, nothing())) {
+          to = std::move(answer->value);
+          return answer->what;
+        }
       return read<B>(key, to);
     }
   }
@@ -282,12 +294,15 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
   changed put_value(const K& key, const Value& value, outcome& counts) {
     bool found_parked = false;
     if constexpr (in_bucket) {
-      counts = change_index<B>(key, put_slot<V>{slot_with(value)});
+      const V slot = slot_with(value);
+      counts = change_slot<B>(put_there(), key, put_slot<V>{slot});
       if (counts.what != result::done) return changed::blocked;
       if (!counts.created) return changed::no;
       found_parked = counts.value.has_value();
       ++changes;
     } else {
+      if constexpr (B == if_blocked::wait)
+        if (auto answer = ask_owner(*this, put_object(), key, value)) return answer->what;
       if (const changed done = put<B>(key, value, counts, found_parked); done != changed::yes)
         return done;
     }
@@ -300,10 +315,12 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
   changed replace_value(const K& key, const Value& value, std::int64_t only = -1) {
     if constexpr (in_bucket) {
       const V slot = slot_with(value);
-      const outcome done = change_index<B>(key, replace_slot<V>{slot, only});
+      const outcome done = change_slot<B>(replace_there{only}, key, replace_slot<V>{slot, only});
       if (done.what != result::done) return changed::blocked;
       return done.created ? changed::yes : changed::no;
     } else {
+      if constexpr (B == if_blocked::wait)
+        if (auto answer = ask_owner(*this, replace_object{only}, key, value)) return answer->what;
       return change<B>(key, false, [&](const object_image& now) {
         std::optional<std::vector<word>> next;
         if (only < 0 || now.top.version() == only || FARSIDE_MUTANT(store_version_not_compared))
@@ -317,10 +334,14 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
   template <if_blocked B, class F>
   changed modify_value(const K& key, F& f) {
     if constexpr (in_bucket) {
-      const outcome done = change_index<B>(key, transform_slot<Value, V, F>{f});
+      const outcome done =
+          change_slot<B>(transform_there<Value, V, F>{f}, key, transform_slot<Value, V, F>{f});
       if (done.what != result::done) return changed::blocked;
       return done.created ? changed::yes : changed::no;
     } else {
+      if constexpr (B == if_blocked::wait && is_stateless<F>)
+        if (auto answer = ask_owner(*this, modify_object<F>{f}, key, nothing()))
+          return answer->what;
       return change<B>(key, true, [&](const object_image& now) {
         Value value = layout::value_in(now.words.get());
         {
@@ -335,11 +356,13 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
   template <if_blocked B>
   changed erase_value(const K& key, outcome& counts, place& unlink) {
     if constexpr (in_bucket) {
-      counts = change_index<B>(key, remove_slot<V>());
+      counts = change_slot<B>(remove_there<V>(), key, remove_slot<V>());
       if (counts.what != result::done) return changed::blocked;
       changes += counts.created;
       return counts.created ? changed::yes : changed::no;
     } else {
+      if constexpr (B == if_blocked::wait)
+        if (auto answer = ask_owner(*this, erase_there(), key, nothing())) return answer->what;
       return erase_object<B>(key, counts, unlink);
     }
   }
@@ -348,8 +371,6 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
     change_index<if_blocked::wait>(key, replace_place<V>{at.at.raw(), nullptr});
     memory.retire(this->place_of(key).member, at);
   }
-
-  // --- cells ---
 
   /// Does `work(the word of a cell)` and gives what it was before, unless the object is being erased.
   template <class Work>
@@ -374,7 +395,7 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
   void clear_all() {
     if constexpr (!in_bucket && !layout::fixed) drop_objects();
     memory.clear(false);
-    known_.clear();
+    forget_all();
     base::clear_own();
     ++changes;
     for (const K& key : waiting.keys()) {  // their buckets are parked again
@@ -383,9 +404,57 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
     }
   }
 
+  /// The value of an entry that a walk over the index has found.
+  std::optional<Value> value_of(const K& key, const V& slot) {
+    if constexpr (in_bucket) {
+      return map::stored<Value>::read(slot.words.data());
+    } else {
+      object_image image;
+      const seen what = read_object<if_blocked::wait, Value>(this->c, place_in(slot), image);
+      if (what == seen::whole && !image.erasing) return layout::value_in(image.words.get());
+      std::optional<versioned<Value>> elsewhere;
+      if (what == seen::moved) read<if_blocked::wait>(key, elsewhere);
+      if (!elsewhere) return std::nullopt;
+      return std::move(elsewhere->value);
+    }
+  }
+  void forget_all() {
+    known_.clear();
+    copies_.clear();
+  }
+
+  // --- mutability::once: readers keep copies ---
+
+  void require_mutable(const char* what) const {
+    if (options.mutability == mutability::once) [[unlikely]]
+      raise(
+          this->full_name(), ": ", what,
+          ", but it was made with mutability::once: values stay as they were put, and readers keep "
+          "copies. Make it with mutability::any.");
+  }
+  const Value* kept(const K& key) const {
+    if (options.mutability == mutability::any || this->c.threads != thread_level::single)
+      return nullptr;
+    const auto found = copies_.find(base::hash_of(key));
+    return found != copies_.end() && found->second.first == key ? &found->second.second : nullptr;
+  }
+  void keep(const K& key, const Value& value) {
+    if (options.mutability == mutability::any || this->c.threads != thread_level::single) return;
+    if (copies_.size() >= most_copies) copies_.clear();
+    copies_.insert_or_assign(base::hash_of(key), std::pair(key, value));
+  }
+  void erase_quietly(const K& key) {
+    outcome counts;
+    place unlink;
+    erase_value<if_blocked::wait>(key, counts, unlink);
+  }
+
   // --- places ---
 
-  static place place_in(const V& slot) { return {ptr<word>::from_raw(slot.words[0]), slot.words[1]}; }
+  static place place_in(const V& slot) {
+    return {ptr<word>::from_raw(slot.words[0]), slot.words[1]};
+  }
+  static place no_place() { return {}; }
   static V slot_of(const place& at) {
     V slot;
     slot.words[0] = at.at.raw();
@@ -432,7 +501,9 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
     });
   }
 
+  static constexpr std::size_t most_copies = 4096;
   map::cell_cache<K, hash<K>> known_;
+  std::unordered_map<word, std::pair<K, Value>> copies_;  ///< by the hashes of their keys
   word puts_ = 0;
 };
 

@@ -72,6 +72,24 @@ class waiters {
     return all;
   }
 
+  /// Collective: keys have other owners. Where somebody waits at the old one, that waits at the new.
+  void move_notes(Core& m) {
+    for (const Key& key : keys()) {
+      if (m.place_of(key).member == m.members.rank()) continue;
+      std::vector<wanted<typename Core::value_type>> mine = take_notes(key);
+      if (mine.empty()) continue;
+      auto all = m.shared;
+      when(m, key, std::type_identity<typename Core::value_type>())
+          .finally([mine, all](future<typename Core::value_type> from) {
+            auto value = from.get();
+            for (const auto& one : mine) {
+              all->counts.count_sent();
+              one->set(value);
+            }
+          });
+    }
+  }
+
   /// This rank parks the bucket of a key, unless the key is there: then its value.
   template <if_blocked B, class K, class Value>
   static changed park(Core& m, const K& key, std::optional<Value>& there) {
@@ -119,7 +137,8 @@ class waiters {
   template <class K, class Value>
   void ask(Core& m, const K& key, std::shared_ptr<future_state<Value>> state) {
     m.shared->counts.count_sent();
-    rpc(m.members.world_rank(m.place_of(key).member), &waiters::asked<K, Value>, named<Core>(m), key)
+    rpc(m.members.world_rank(m.place_of(key).member), &waiters::asked<K, Value>, named<Core>(m),
+        key)
         .finally([&m, this, key, state, all = m.shared](future<std::optional<Value>> from) {
           if (all->of.load() == nullptr) return;
           ++all->continuing;
@@ -186,23 +205,26 @@ class waiters {
 
   template <class K, class Value>
   void answer(Core& m, const K& key, const Value& value) {
-    std::vector<wanted<Value>> all;
-    {
-      std::lock_guard lock(mutex_);
-      auto [at, end] = notes_.equal_range(Core::hash_of(key));
-      while (at != end) {
-        if (at->second.key == key) {
-          all.push_back(at->second.who);
-          at = notes_.erase(at);
-        } else {
-          ++at;
-        }
-      }
-    }
+    std::vector<wanted<Value>> all = take_notes(key);
     for (auto& one : all) {
       m.shared->counts.count_sent();  // until its continuations have run
       one->set(std::optional<Value>(value));
     }
+  }
+
+  std::vector<wanted<typename Core::value_type>> take_notes(const Key& key) {
+    std::vector<wanted<typename Core::value_type>> all;
+    std::lock_guard lock(mutex_);
+    auto [at, end] = notes_.equal_range(Core::hash_of(key));
+    while (at != end) {
+      if (at->second.key == key) {
+        all.push_back(at->second.who);
+        at = notes_.erase(at);
+      } else {
+        ++at;
+      }
+    }
+    return all;
   }
 
   std::mutex mutex_;  ///< not held while anything else may run
