@@ -7,13 +7,13 @@
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
-/// Collective.
-template <class Core>
+/// Collective. `Iterator` goes over the entries of a member.
+template <class Core, class Iterator = iterator<Core>>
 void save(Core& m, const std::string& path) {
   auto note = calling<"hash_map::save">(m);
   barrier(m.members);
   constexpr std::size_t block_bytes = std::size_t{1} << 20;
-  const std::string what = "hash_map '" + m.label + "' save(" + path + ")";
+  const std::string what = m.full_name() + " save(" + path + ")";
   constexpr const char* unchanged = "A file of that name is as it was.";
   const bool first = m.members.rank() == 0;
 
@@ -31,7 +31,7 @@ void save(Core& m, const std::string& path) {
       mine += block.size();
       pending = 0;
     };
-    for (iterator<Core> at(m, m.members.rank(), 1); at != iterator<Core>(); ++at) {
+    for (Iterator at(m, m.members.rank(), 1); at != Iterator(); ++at) {
       const auto& [key, value] = *at;
       out << key << value;
       ++entries, ++pending;
@@ -42,7 +42,8 @@ void save(Core& m, const std::string& path) {
   });
   agree(m.members, what, problem, unchanged);
 
-  const std::string kinds = kinds_of<typename Core::K, typename Core::V>();
+  using entry = typename Iterator::value_type;
+  const std::string kinds = kinds_of<typename entry::first_type, typename entry::second_type>();
   file_header header;
   header.kinds = kinds.size();
   header.entries = all_reduce(entries, std::plus<>(), m.members);
@@ -80,14 +81,12 @@ void save(Core& m, const std::string& path) {
   if (!problem.empty()) raise<error>(what, ": cannot write ", path, ": ", problem, ". ", unchanged);
 }
 
-/// Collective.
-template <class Core>
-void load(const fast_handle& tables, const container_handle<Core>& state, const std::string& path) {
-  using entry = std::pair<typename Core::K, typename Core::V>;
-  constexpr auto everything = concurrency::everything;
-  Core& m = *state;
+/// Collective. `add` adds a span of entries.
+template <class V, class Core, class Add>
+void load(Core& m, const std::string& path, Add add) {
+  using entry = std::pair<typename Core::K, V>;
   auto note = calling<"hash_map::load">(m);
-  const std::string what = "hash_map '" + m.label + "' load(" + path + ")";
+  const std::string what = m.full_name() + " load(" + path + ")";
   constexpr const char* unchanged = "The map is as it was before.";
 
   // All of it is read, checked and unpacked before the map changes.
@@ -95,7 +94,7 @@ void load(const fast_handle& tables, const container_handle<Core>& state, const 
   std::vector<std::vector<entry>> mine;
   std::string problem = problem_of([&] {
     open_file file(path);
-    file_contents contents(file, kinds_of<typename Core::K, typename Core::V>());
+    file_contents contents(file, kinds_of<typename Core::K, V>());
     identity = contents.header.checksum;
     all_entries = contents.header.entries;
     for (std::size_t i = m.members.rank(); i < contents.blocks.size() && file.problem.empty();
@@ -112,7 +111,7 @@ void load(const fast_handle& tables, const container_handle<Core>& state, const 
       std::string unreadable = problem_of([&] {
         while (entries.size() < block.entries) {
           auto key = in.read<typename Core::K>();
-          entries.emplace_back(std::move(key), in.read<typename Core::V>());
+          entries.emplace_back(std::move(key), in.read<V>());
         }
         return in.left() == 0 ? std::string() : text(in.left(), " bytes are left of it");
       });
@@ -130,12 +129,20 @@ void load(const fast_handle& tables, const container_handle<Core>& state, const 
 
   reserve(m, all_entries);
   problem = problem_of([&] {
-    for (const auto& entries : mine)
-      update_many(tables, state, assign_there(), std::span<const entry>(entries), everything);
+    for (const auto& entries : mine) add(std::span<const entry>(entries));
     return std::string();
   });
   agree(m.members, what, problem, "The map has some of the file's entries.");
   barrier(m.members);
+}
+
+/// Collective: the entries become those of a map.
+template <class Core>
+void load(const fast_handle& tables, const container_handle<Core>& state, const std::string& path) {
+  using V = typename Core::V;
+  load<V>(*state, path, [&](std::span<const std::pair<typename Core::K, V>> entries) {
+    update_many(tables, state, assign_there(), entries, concurrency::everything);
+  });
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

@@ -1,0 +1,227 @@
+// What a store does as a whole: fences, and what all members do together.
+#pragma once
+
+#include <farside/containers/detail/map/hash_map_impl.hpp>
+#include <farside/containers/detail/map/snapshot.hpp>
+#include <farside/containers/detail/store/store_core.hpp>
+
+#include <string>
+
+namespace far::inline FARSIDE_BACKEND::detail::stores {
+
+/// Throws on all members if `problem` is not empty on some: what the first of those says.
+template <class Error>
+void throw_together(const team& over, const std::string& what, const std::string& problem) {
+  const rank_t first = all_reduce(problem.empty() ? over.size() : over.rank(), minimum(), over);
+  if (first == over.size()) return;
+  raise<Error>(what, broadcast(problem, first, over));
+}
+
+/// Collective.
+template <class Core>
+fence_report fence(Core& m) {
+  auto note = calling<"store::fence">(m);
+  m.posts.retry(m);
+  m.shared->counts.until_all_handled(
+      [&] {
+        m.c.progress();
+        m.waiting.wake_uncalled(m);
+        m.posts.settle(m);
+        m.choice.settle(m.c);
+        complete_begun(m.c);
+        m.c.link.flush();
+      },
+      m.members);
+  const std::string stuck = m.posts.trouble(), twice = m.posts.first_duplicate();
+  fence_report mine = m.posts.take_report();
+  const fence_report all = all_reduce(
+      mine,
+      [](fence_report a, const fence_report& b) {
+        a.activated += b.activated, a.duplicates += b.duplicates, a.held_back += b.held_back;
+        return a;
+      },
+      m.members);
+  throw_together<allocation_error>(
+      m.members, m.full_name() + ": fence: a post could not be activated, and stays pending. ",
+      stuck);
+  if (m.options.on_duplicate == on_duplicate::error)
+    throw_together<usage_error>(
+        m.members,
+        text(m.full_name(), ": fence: ", all.duplicates,
+             " posts had a key that was there already, which on_duplicate::error forbids: "),
+        twice);
+  barrier(m.members);
+  return all;
+}
+
+/// Collective.
+template <class Core>
+void clear(Core& m) {
+  auto note = calling<"store::clear">(m);
+  m.choice.settle(m.c);
+  barrier(m.members);
+  m.clear_all();
+  barrier(m.members);
+}
+
+/// Goes over the entries of one member, or of all, one after another; what it points to is a copy.
+template <class Core>
+class entry_iterator {
+ public:
+  using value_type = std::pair<typename Core::K, typename Core::value_type>;
+  using difference_type = std::ptrdiff_t;
+  using reference = const value_type&;
+  using pointer = const value_type*;
+  using iterator_category = std::input_iterator_tag;
+
+  entry_iterator() = default;  ///< the end
+  entry_iterator(Core& of, rank_t member, rank_t count) : of_(&of), at_(of, member, count) {
+    find_entry();
+  }
+  reference operator*() const { return *now_; }
+  pointer operator->() const { return &*now_; }
+  entry_iterator& operator++() {
+    ++at_;
+    find_entry();
+    return *this;
+  }
+  entry_iterator operator++(int) {
+    entry_iterator old = *this;
+    ++*this;
+    return old;
+  }
+  friend bool operator==(const entry_iterator& a, const entry_iterator& b) {
+    return a.at_ == b.at_;
+  }
+
+ private:
+  void find_entry() {
+    now_.reset();
+    for (; at_ != map::iterator<Core>() && !now_; now_ ? at_ : ++at_) {
+      if (at_->second.is_parked()) continue;
+      std::optional<typename Core::value_type> value = of_->value_of(at_->first, at_->second);
+      if (value) now_.emplace(at_->first, *std::move(value));
+    }
+  }
+
+  Core* of_ = nullptr;
+  map::iterator<Core> at_;
+  std::optional<value_type> now_;
+};
+
+/// Collective: adds the entries of a file; values that are there are replaced.
+template <class Core>
+void load(Core& m, const std::string& path) {
+  using value = typename Core::value_type;
+  map::load<value>(m, path, [&](std::span<const std::pair<typename Core::K, value>> entries) {
+    for (const auto& [key, v] : entries) {
+      typename Core::outcome counts;
+      while (m.template put_value<if_blocked::wait>(key, v, counts) != changed::yes &&
+             m.template replace_value<if_blocked::wait>(key, v) != changed::yes) {
+      }
+    }
+  });
+}
+
+/// Collective: every entry goes to the member that `next` says. New ones are put first, and old ones
+/// are erased when all are there, so that for lack of room nothing changes.
+template <class Core, class Placement>
+void move_to(Core& m, Placement next) {
+  using K = typename Core::K;
+  auto note = calling<"store::move_to">(m);
+  m.choice.settle(m.c);
+  barrier(m.members);
+  const auto before = m.placing;
+  std::vector<K> old, fresh;
+  std::vector<std::pair<K, typename Core::value_type>> going;
+  const typename Core::T::placing after(next);
+  std::string problem = problem_of([&] {
+    for (entry_iterator<Core> at(m, m.members.rank(), 1); at != entry_iterator<Core>(); ++at)
+      if (after.of(0, at->first, m.members.size()).member != m.members.rank()) going.push_back(*at);
+    return std::string();
+  });
+  throw_together<usage_error>(m.members, m.full_name() + ": move_to: nothing has moved. ", problem);
+  m.placing = after;
+  problem = problem_of([&] {
+    for (auto& [key, value] : going) {
+      typename Core::outcome counts;
+      old.push_back(key);
+      if (m.template put_value<if_blocked::wait>(key, value, counts) == changed::yes)
+        fresh.push_back(key);
+    }
+    return std::string();
+  });
+  const bool failed = all_reduce(!problem.empty(), std::logical_or<>(), m.members);
+  m.placing = failed ? after : before;
+  m.forget_all();
+  for (const K& key : failed ? fresh : old) m.erase_quietly(key);
+  m.placing = failed ? before : after;
+  m.forget_all();
+  barrier(m.members);
+  throw_together<allocation_error>(
+      m.members, m.full_name() + ": move_to: all entries are where they were. ", problem);
+  m.waiting.move_notes(m);
+  barrier(m.members);
+}
+
+/// Collective.
+template <class Check, class Core>
+Check verify(Core& m) {
+  auto note = calling<"store::verify">(m);
+  barrier(m.members);
+  Check found;
+  map::iterator<Core> at(m, m.members.rank(), 1);
+  for (; at != map::iterator<Core>(); ++at) {
+    if (at->second.is_parked()) continue;
+    ++found.entries;
+    bool misplaced = true;
+    try {
+      misplaced = m.place_of(at->first).member != m.members.rank();
+    } catch (const usage_error&) {
+    }
+    if (misplaced && found.misplaced++ == 0) found.first_misplaced = describe(at->first);
+    if constexpr (!Core::in_bucket) {
+      const place where = Core::place_in(at->second);
+      if (where.at.rank() != m.c.link.rank() || !m.value_of(at->first, at->second)) ++found.lost;
+    }
+  }
+  Check all = found;
+  all.entries = all_reduce(found.entries, std::plus<>(), m.members);
+  all.lost = all_reduce(found.lost, std::plus<>(), m.members);
+  all.misplaced = all_reduce(found.misplaced, std::plus<>(), m.members);
+  const rank_t first =
+      all_reduce(found.misplaced == 0 ? m.members.size() : m.members.rank(), minimum(), m.members);
+  if (first < m.members.size())
+    all.first_misplaced = broadcast(found.first_misplaced, first, m.members);
+  return all;
+}
+
+/// Collective. Parked buckets are no entries; the map's statistics know nothing of them.
+template <class Core, class Statistics>
+void add_statistics(Core& m, Statistics& to) {
+  std::uint64_t parked = 0;
+  for (map::iterator<Core> at(m, m.members.rank(), 1); at != map::iterator<Core>(); ++at)
+    parked += at->second.is_parked();
+  to.entries -= all_reduce(parked, std::plus<>(), m.members);
+  to.waiting = all_reduce(std::uint64_t{m.waiting.noted()}, std::plus<>(), m.members);
+}
+
+/// Collective: all members have been given one placement, as far as its bytes tell.
+template <class Core, class Placement>
+void require_same_placement(Core& m, const Placement& mine) {
+  if constexpr (std::is_empty_v<Placement> || !serializable<Placement>) {
+    return;
+  } else {
+    const auto bytes = to_bytes(mine);
+    const std::uint64_t own = hash_bytes(bytes.data(), bytes.size());
+    const bool same = broadcast(own, 0, m.members) == own;
+    throw_together<usage_error>(
+        m.members, m.full_name() + ": its members were given different placements: ",
+        same ? std::string()
+             : text("that of rank ", m.c.link.rank(), " is not the one of rank ",
+                    m.members.world_rank(0),
+                    ". A key has one owner, so all must be given the same."));
+  }
+}
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::stores
