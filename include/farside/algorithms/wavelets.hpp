@@ -54,7 +54,7 @@ class function {
   static function project(F f, const options& with = {}) {
     function result(with);
     detail::tree_maker<D, F>(*result.state_, f).run();
-    result.state_->nodes.fence();
+    result.state_->nodes->fence();
     return result;
   }
 
@@ -86,7 +86,8 @@ class function {
   /// Collective: the square root of the integral of f^2. 1 all_reduce.
   double norm() const {
     double sum = 0;
-    for (auto&& [b, node] : state_->nodes.local()) sum += kernels<D>::norm2(node.values);
+    for (const auto& [b, node] : state_->nodes->local())
+      sum += kernels<D>::norm2(state::values_of(node));
     return std::sqrt(far::all_reduce(sum));
   }
   /// Collective: the integral of f times g. Both are compressed, and of one order. Costs a get for each node of the one
@@ -98,21 +99,22 @@ class function {
       far::detail::raise(name(), ": inner product of trees of order ", settings().k, " and ",
                          other.settings().k, ". Both must have the same order.");
     auto theirs = other.state_->own();
-    detail::node_reader<D> reader(other.state_->nodes, other.state_->work, &theirs);
+    detail::node_reader<D> reader(*other.state_, &theirs);
     double sum = 0;
-    std::vector<std::pair<box, const tree_node*>> later;
+    std::vector<std::pair<box, std::span<const double>>> later;
     auto finish = [&] {
       reader.fetch();
-      for (const auto& [b, node] : later)
-        if (auto found = reader.find(b).node; found != nullptr) sum += product(*node, *found);
+      for (const auto& [b, values] : later)
+        if (auto found = reader.find(b); found.there) sum += product(values, found.values);
       later.clear();
       reader.forget();
     };
-    for (auto&& [b, node] : state_->nodes.local()) {
-      if (node.values.empty()) continue;
+    for (const auto& [b, node] : state_->nodes->local()) {
+      if (node.count == 0) continue;
+      const std::span<const double> values = state::values_of(node);
       const auto found = reader.find(b);
-      if (found.node != nullptr) sum += product(node, *found.node);
-      if (!found.known) later.emplace_back(b, &node);
+      if (found.there) sum += product(values, found.values);
+      if (!found.known) later.emplace_back(b, values);
       if (later.size() == 256) finish();
     }
     finish();
@@ -152,13 +154,14 @@ class function {
   template <class F>
   void for_each_leaf(F f) {
     need_form("for_each_leaf", false);
-    for (auto&& [b, node] : state_->nodes.local())
-      if (node.leaf) f(std::as_const(b), std::span<double>(node.values));
+    for (const auto& [b, node] : state_->nodes->local())
+      if (node.leaf != 0) f(b, state::values_of(node));
   }
   /// Calls f(box, node) for each node that this rank has, in no order. Local; no communication.
   template <class F>
   void for_each_node(F f) const {
-    for (auto&& [b, node] : state_->nodes.local()) f(std::as_const(b), std::as_const(node));
+    for (const auto& [b, node] : state_->nodes->local())
+      f(b, tree_node{state::values_of(node), node.leaf != 0});
   }
 
   /// Collective: how large it is. 7 all_reduces.
@@ -188,8 +191,9 @@ class function {
   const box_placement<D>& placement() const { return state_->place; }
   /// Collective: puts all nodes elsewhere. Costs a message for each node that moves.
   void move_to(const box_placement<D>& to) {
-    state_->nodes.move_to(to);
-    state_->place = to;
+    auto moved = std::make_unique<state>(placed(state_->options, to));
+    detail::move_nodes(*state_, *moved);
+    state_ = std::move(moved);
   }
   /// Collective: gives each rank subtrees that have cost the same time together since the tree was made or balanced. Costs
   /// an all_reduce, a broadcast, and what move_to() costs.
@@ -224,14 +228,13 @@ class function {
                                          : "compressed. Call reconstruct() before.");
   }
   /// Of nodes of which one may be the only one of its tree, with s alone.
-  double product(const tree_node& a, const tree_node& b) const {
-    if (a.values.size() == b.values.size()) return kernels<D>::dot(a.values, b.values);
-    const tree_node &small = a.values.size() < b.values.size() ? a : b,
-                    &large = &small == &a ? b : a;
-    if (small.values.empty()) return 0;
+  double product(std::span<const double> a, std::span<const double> b) const {
+    if (a.size() == b.size()) return kernels<D>::dot(a, b);
+    const auto small = a.size() < b.size() ? a : b, large = a.size() < b.size() ? b : a;
+    if (small.empty()) return 0;
     std::vector<double> corner(state_->kernel.small());
-    state_->kernel.take_child(large.values.data(), 0, corner.data());
-    return kernels<D>::dot(small.values, corner);
+    state_->kernel.take_child(large.data(), 0, corner.data());
+    return kernels<D>::dot(small, corner);
   }
 
   std::unique_ptr<state> state_;

@@ -30,15 +30,36 @@ box_placement<D> balanced_placement(tree_state<D>& tree) {
   double all = 0;
   for (double c : costs) all += c;
   if (!(all > 0)) {
-    for (auto&& [box, node] : tree.nodes.local())
+    for (const auto& [box, node] : tree.nodes->local())
       if (box.level >= level)
-        costs[box.ancestor(level).number()] += static_cast<double>(node.values.size());
+        costs[box.ancestor(level).number()] += static_cast<double>(node.count);
     far::all_reduce(std::span(costs), std::plus<>());
   }
   tree.meter.clear();
   // All ranks have the same sums only if they add in the same order.
   far::broadcast(std::span(costs), 0);
   return box_placement<D>::table(level, divide_by_cost(costs, far::nprocs()));
+}
+
+/// Collective: another store with the same nodes, at other places.
+template <std::size_t D>
+void move_nodes(tree_state<D>& from, tree_state<D>& to) {
+  own_nodes<D> own = from.own();
+  auto at = own.begin();
+  to.work.run(
+      to.options.name + ", move", to.meter,
+      [&](errand<D>& one) { to.put(one.to, one.values, one.word != 0); },
+      [&] {
+        if (at == own.end()) return false;
+        const auto values = from.values_of(at->second);
+        to.work.send({at->first, at->second.leaf, {values.begin(), values.end()}});
+        from.erase(at->first, at->second);  // never two copies of all
+        ++at;
+        return true;
+      });
+  to.meter.clear();
+  to.compressed = from.compressed;
+  to.nodes->fence();
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::wavelets::detail

@@ -20,19 +20,19 @@ std::vector<double> evaluate(const tree_state<D>& tree, std::span<const point<D>
   // By number, in the order of a walk: those of a leaf stand side by side.
   std::vector<std::size_t> left(points.size());
   for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
-  node_reader<D> reader(tree.nodes, tree.work, nullptr);
+  node_reader<D> reader(tree, nullptr);
   for (std::uint32_t level = 0; !left.empty(); ++level) {
     for (std::size_t i : left) reader.find(tree_box<D>::around(points[i], level));
     reader.fetch();
     std::vector<std::size_t> deeper;
     for (std::size_t i : left) {
       const auto box = tree_box<D>::around(points[i], level);
-      const tree_node* node = reader.find(box).node;
-      if (node == nullptr)
+      const auto node = reader.find(box);
+      if (!node.there)
         far::detail::raise(tree.options.name, ": evaluate has met no node for ", box,
                            ". Another rank changes the tree meanwhile.");
-      if (node->leaf)
-        result[i] = tree.kernel.value(box, node->values.data(), points[i]);
+      if (node.leaf)
+        result[i] = tree.kernel.value(box, node.values.data(), points[i]);
       else
         deeper.push_back(i);
     }

@@ -59,12 +59,12 @@ class leaf_view {
       const tree_box<D> at = there->ancestor(level);
       const auto found = reader_->find(at);
       if (!found.known) return incomplete_ = true, neighbour_view{beside::later};
-      if (found.node == nullptr) continue;
-      if (!found.node->leaf) return {beside::finer};
-      if (level == box_.level) return {beside::values, found.node->values.data()};
+      if (!found.there) continue;
+      if (!found.leaf) return {beside::finer};
+      if (level == box_.level) return {beside::values, found.values.data()};
       std::vector<double>& cut = cut_[2 * axis + (which == side::upper ? 1 : 0)];
       cut.resize(tensor_room(kernel_->small()));
-      kernel_->down(at, found.node->values.data(), *there, cut.data());
+      kernel_->down(at, found.values.data(), *there, cut.data());
       return {beside::values, cut.data()};
     }
   }
@@ -102,7 +102,7 @@ class leaf_mapper {
         to_(to),
         f_(f),
         own_(from.own()),
-        reader_(from.nodes, from.work, &own_),
+        reader_(from, &own_),
         view_(to.kernel, reader_) {}
 
   /// Collective. No rank changes `from` meanwhile.
@@ -111,21 +111,27 @@ class leaf_mapper {
         far::world(), to_.options.name,
         [&] {
           for (const auto& [box, node] : own_)
-            if (!node->leaf) to_.put(box, {});
-          for (const auto& box : from_.own_leaves()) {
+            if (node.leaf == 0) emit(box, {}, false);
+          for (const auto& box : from_.leaves_of(own_)) {
             to_.meter.enter(box);
-            visit({box, own_.at(box)->values}, true);
+            visit({box, {}}, true);
           }
           to_.meter.stop();
           while (!waiting_.empty()) {
             reader_.fetch();
             std::vector<cut_leaf> again;
             again.swap(waiting_);
-            for (auto& one : again) visit(std::move(one), one.values.empty());
+            for (auto& one : again) {
+              const bool whole = one.values.empty();
+              visit(std::move(one), whole);
+            }
           }
         },
         [] {});
-    to_.nodes.fence();
+    to_.work.run(
+        to_.options.name, to_.meter,
+        [&](errand<D>& one) { to_.put(one.to, one.values, one.word != 0); }, [] { return false; });
+    to_.nodes->fence();
   }
 
  private:
@@ -135,9 +141,16 @@ class leaf_mapper {
     std::vector<double> values;
   };
 
+  /// Nodes that another rank gets are sent while this one goes on.
+  void emit(const tree_box<D>& box, std::span<const double> values, bool leaf) {
+    if (to_.is_mine(box))
+      to_.put(box, values, leaf);
+    else
+      to_.work.send({box, leaf ? 1u : 0u, {values.begin(), values.end()}});
+  }
   void visit(cut_leaf&& one, bool whole) {
     const std::span<const double> values =
-        whole ? std::span<const double>(own_.at(one.box)->values) : one.values;
+        whole ? tree_state<D>::values_of(own_.at(one.box)) : std::span<const double>(one.values);
     view_.go_to(one.box, values.first(to_.kernel.small()));
     const leaf_step next = f_(view_);
     if (view_.incomplete_) {
@@ -145,13 +158,13 @@ class leaf_mapper {
       return;
     }
     if (next == leaf_step::done) {
-      to_.put(one.box, {view_.result_, true});
+      emit(one.box, view_.result_, true);
       return;
     }
     if (one.box.level == deepest_level)
       far::detail::raise("an operator asks for children of ", one.box,
                          ", which is as small as boxes are.");
-    to_.put(one.box, {});
+    emit(one.box, {}, false);
     for (std::uint32_t c = 0; c < one.box.children; ++c) {
       cut_leaf child{one.box.child(c), to_.small_room()};
       to_.kernel.down(values.data(), c, child.values.data());

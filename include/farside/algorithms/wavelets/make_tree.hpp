@@ -32,11 +32,10 @@ class tree_maker {
   void look_at(errand<D>& one) {
     const tree_box<D>& box = one.to;
     const auto& options = tree_.options;
-    if (!one.values.empty()) return leaf(box, std::move(one.values));
+    if (!one.values.empty()) return tree_.put(box, one.values, true);
     if (box.level == options.max_level) {
       project(box);
-      return leaf(box,
-                  {s_.begin(), s_.begin() + static_cast<std::ptrdiff_t>(tree_.kernel.small())});
+      return tree_.put(box, std::span(s_).first(tree_.kernel.small()), true);
     }
     if (box.level + 1 < options.initial_level) return split(box, false);
     for (std::uint32_t c = 0; c < box.children; ++c) {
@@ -47,9 +46,8 @@ class tree_maker {
     if (least > 0) {
       tree_.kernel.filter(block_.data(), both_.data());
       if (std::sqrt(tree_.kernel.detail_norm2(both_.data())) < least) {
-        std::vector<double> s(tree_.kernel.small());
-        tree_.kernel.take_child(both_.data(), 0, s.data());
-        return leaf(box, std::move(s));
+        tree_.kernel.take_child(both_.data(), 0, s_.data());
+        return tree_.put(box, std::span(s_).first(tree_.kernel.small()), true);
       }
     }
     split(box, box.level + 1 == options.max_level);
@@ -57,7 +55,7 @@ class tree_maker {
 
   /// The last child first, as the stack gives them back the other way round.
   void split(const tree_box<D>& box, bool children_are_known) {
-    tree_.put(box, {});
+    tree_.put(box, {}, false);
     for (std::uint32_t c = box.children; c-- > 0;) {
       errand<D> child{box.child(c), 0, {}};
       if (children_are_known) {
@@ -67,7 +65,6 @@ class tree_maker {
       tree_.work.send(std::move(child));
     }
   }
-  void leaf(const tree_box<D>& box, std::vector<double> s) { tree_.put(box, {std::move(s), true}); }
   void project(const tree_box<D>& box) {
     point<D> bad{};
     if (tree_.kernel.project(box, f_, s_.data(), &bad)) return;

@@ -52,16 +52,14 @@ void file_together(const char* what, const std::string& path, Part part, const c
 /// Collective.
 template <std::size_t D>
 void save_tree(tree_state<D>& tree, const std::string& path) {
-  std::vector<std::pair<tree_box<D>, const tree_node*>> own;
-  for (auto&& [box, node] : tree.nodes.local()) own.emplace_back(box, &node);
+  std::vector<std::pair<tree_box<D>, stored_node>> own;
+  for (const auto& [box, node] : tree.nodes->local()) own.emplace_back(box, node);
   std::sort(own.begin(), own.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<tree_file_record> records;
   for (const auto& [box, node] : own) {
-    tree_file_record r{.level = box.level,
-                       .leaf = node->leaf ? 1u : 0u,
-                       .coefficients = static_cast<std::uint32_t>(node->values.size())};
+    tree_file_record r{.level = box.level, .leaf = node.leaf, .coefficients = node.count};
     std::copy(box.at.begin(), box.at.end(), r.at.begin());
-    r.checksum = far::detail::hash_bytes(node->values.data(), node->values.size() * sizeof(double));
+    r.checksum = far::detail::hash_bytes(tree.values_of(node).data(), node.count * sizeof(double));
     records.push_back(r);
   }
   std::vector<tree_file_record> all;
@@ -100,8 +98,8 @@ void save_tree(tree_state<D>& tree, const std::string& path) {
         std::size_t at = 0;
         for (const auto& [box, node] : own) {
           while (!(box_of<D>(all[at]) == box)) ++at;
-          out.write_at(body + begins[at] * sizeof(double), node->values.data(),
-                       node->values.size() * sizeof(double));
+          out.write_at(body + begins[at] * sizeof(double), tree.values_of(node).data(),
+                       node.count * sizeof(double));
         }
         return out.problem;
       },
@@ -210,13 +208,13 @@ void load_tree(tree_state<D>& tree, const tree_file_header& header, const std::s
         for (const auto& r : all) {
           const tree_box<D> box = box_of<D>(r);
           if (tree.is_mine(box)) {
-            tree_node node{std::vector<double>(r.coefficients), r.leaf != 0};
-            in.read_at(at, node.values.data(), r.coefficients * sizeof(double));
+            std::vector<double> values(r.coefficients);
+            in.read_at(at, values.data(), r.coefficients * sizeof(double));
             if (!in.problem.empty()) return in.problem;
-            if (far::detail::hash_bytes(node.values.data(), r.coefficients * sizeof(double)) !=
+            if (far::detail::hash_bytes(values.data(), r.coefficients * sizeof(double)) !=
                 r.checksum)
               return far::text("the file is damaged: the coefficients of ", box, " have changed");
-            tree.put(box, std::move(node));
+            tree.put(box, values, r.leaf != 0);
           }
           at += r.coefficients * sizeof(double);
         }
@@ -224,7 +222,7 @@ void load_tree(tree_state<D>& tree, const tree_file_header& header, const std::s
       },
       state);
   tree.compressed = header.compressed != 0;
-  tree.nodes.fence();
+  tree.nodes->fence();
 }
 
 }  // namespace detail

@@ -17,11 +17,11 @@ template <std::size_t D>
 class tree_changer {
  public:
   explicit tree_changer(tree_state<D>& tree)
-      : tree_(tree), own_(tree.own()), s_(tree.small_room()), large_(tree.large_room()) {}
+      : tree_(tree), own_(tree.own()), large_(tree.large_room()) {}
 
   /// Collective.
   void compress() {
-    const std::vector<tree_box<D>> leaves = tree_.own_leaves();
+    const std::vector<tree_box<D>> leaves = tree_.leaves_of(own_);
     std::size_t next = 0;
     tree_.work.run(
         tree_.options.name + ", compress", tree_.meter, [&](errand<D>& one) { gather(one); },
@@ -29,7 +29,10 @@ class tree_changer {
           if (next == leaves.size()) return false;
           const tree_box<D> box = leaves[next++];
           if (box.level == 0) return true;  // keeps its s
-          give(box, std::exchange(own_.at(box)->values, {}));
+          stored_node& node = own_.at(box);
+          const auto s = tree_.values_of(node);
+          give(box, {s.begin(), s.end()});
+          tree_.change(box, node, {});
           return true;
         });
     tree_.compressed = true;
@@ -41,14 +44,14 @@ class tree_changer {
         tree_.options.name + ", reconstruct", tree_.meter, [&](errand<D>& one) { hand_on(one); },
         [&] {
           if (!std::exchange(root, false)) return false;
-          if (!own_.at({})->leaf) spread({}, *own_.at({}));
+          if (own_.at({}).leaf == 0) spread({}, own_.at({}));
           return true;
         });
     tree_.compressed = false;
   }
   /// Collective.
   void truncate(const tolerance& keep) {
-    const std::vector<tree_box<D>> leaves = tree_.own_leaves();
+    const std::vector<tree_box<D>> leaves = tree_.leaves_of(own_);
     std::size_t next = 0;
     std::vector<tree_box<D>> dropped;
     tree_.work.run(
@@ -65,7 +68,7 @@ class tree_changer {
           if (box.level > 0) tree_.work.send({box.parent(), nothing, {}});
           return true;
         });
-    for (const auto& box : dropped) tree_.nodes.erase(box);
+    for (const auto& box : dropped) tree_.erase(box, own_.at(box));
     far::barrier();
   }
 
@@ -93,23 +96,18 @@ class tree_changer {
       tree_.kernel.clear_corner(large_.data());
       give(one.to, std::move(s));
     }
-    own_.at(one.to)->values.assign(large_.data(), large_.data() + tree_.kernel.large());
-    tree_.note(tree_.kernel.large());
+    tree_.change(one.to, own_.at(one.to), std::span(large_).first(tree_.kernel.large()));
   }
 
   void hand_on(errand<D>& one) {
-    tree_node& node = *own_.at(one.to);
-    if (node.leaf) {
-      node.values = std::move(one.values);
-      tree_.note(node.values.size());
-      return;
-    }
-    tree_.kernel.put_child(node.values.data(), 0, one.values.data());
+    stored_node& node = own_.at(one.to);
+    if (node.leaf != 0) return tree_.change(one.to, node, one.values);
+    tree_.kernel.put_child(tree_.values_of(node).data(), 0, one.values.data());
     spread(one.to, node);
   }
-  void spread(const tree_box<D>& box, tree_node& node) {
-    tree_.kernel.unfilter(node.values.data(), large_.data());
-    node.values = {};
+  void spread(const tree_box<D>& box, stored_node& node) {
+    tree_.kernel.unfilter(tree_.values_of(node).data(), large_.data());
+    tree_.change(box, node, {});
     for (std::uint32_t c = box.children; c-- > 0;) {
       errand<D> child{box.child(c), 0, std::vector<double>(tree_.kernel.small())};
       tree_.kernel.take_child(large_.data(), c, child.values.data());
@@ -124,12 +122,12 @@ class tree_changer {
     if (++here.heard != box.children) return;
     const bool below = here.details;
     waiting_.erase(box);
-    tree_node& node = *own_.at(box);
+    stored_node& node = own_.at(box);
     const bool stays =
         below || box.level <= 1 ||
-        std::sqrt(tree_.kernel.detail_norm2(node.values.data())) >= keep.at(box.level);
+        std::sqrt(tree_.kernel.detail_norm2(tree_.values_of(node).data())) >= keep.at(box.level);
     if (!stays) {
-      node = {{}, true};
+      tree_.make_leaf(box, node);
       for (std::uint32_t c = 0; c < box.children; ++c) tree_.work.send({box.child(c), drop, {}});
     }
     if (box.level > 0) tree_.work.send({box.parent(), stays ? details : nothing, {}});
@@ -138,7 +136,7 @@ class tree_changer {
   tree_state<D>& tree_;
   own_nodes<D> own_;
   std::unordered_map<tree_box<D>, waiting, box_hash> waiting_;
-  std::vector<double> s_, large_;
+  std::vector<double> large_;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::wavelets::detail

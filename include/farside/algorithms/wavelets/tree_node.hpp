@@ -4,7 +4,7 @@
 #pragma once
 
 #include <farside/algorithms/wavelets/kernels.hpp>
-#include <farside/core/serialization.hpp>
+#include <farside/core/ptr.hpp>
 
 #include <functional>
 #include <memory>
@@ -14,12 +14,22 @@
 
 namespace far::inline FARSIDE_BACKEND::wavelets {
 
-/// A node. In a reconstructed tree leaves have s, and others nothing; in a compressed one leaves have nothing, and others
-/// (s | d) with s = 0 except at the root.
+/// A node, as its rank sees it. In a reconstructed tree leaves have s, and others nothing; in a compressed one leaves have
+/// nothing, and others (s | d) with s = 0 except at the root.
 struct tree_node {
-  std::vector<double> values;
+  std::span<const double> values;
   bool leaf = false;
 };
+
+namespace detail {
+
+/// A node in the store: small, so that it lies in the index, and its coefficients in the owner's segment.
+struct stored_node {
+  far::ptr<double> at{};
+  std::uint32_t count = 0, leaf = 0;
+};
+
+}  // namespace detail
 
 /// Which rank has which box. The same on all ranks. Copies share the table.
 template <std::size_t D>
@@ -82,18 +92,3 @@ struct tree_options {
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::wavelets
-
-namespace far::inline FARSIDE_BACKEND {
-
-/// A node as bytes.
-template <>
-struct serializer<wavelets::tree_node> {
-  static void save(writer& out, const wavelets::tree_node& n) { out << n.leaf << n.values; }
-  static wavelets::tree_node load(reader& in) {
-    wavelets::tree_node n;
-    in >> n.leaf >> n.values;
-    return n;
-  }
-};
-
-}  // namespace far::inline FARSIDE_BACKEND

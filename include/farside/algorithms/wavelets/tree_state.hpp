@@ -11,10 +11,10 @@
 namespace far::inline FARSIDE_BACKEND::wavelets::detail {
 
 template <std::size_t D>
-using node_store = far::store<tree_box<D>, tree_node, box_placement<D>>;
+using node_store = far::store<tree_box<D>, stored_node, box_placement<D>>;
 
 template <std::size_t D>
-using own_nodes = std::unordered_map<tree_box<D>, tree_node*, box_hash>;
+using own_nodes = std::unordered_map<tree_box<D>, stored_node, box_hash>;
 
 template <std::size_t D>
 struct tree_state {
@@ -22,8 +22,14 @@ struct tree_state {
       : options(checked(with)),
         kernel(options.k),
         place(options.placement),
-        nodes(1024, named(options.name), place),
+        nodes(std::make_unique<node_store<D>>(1024, named(options.name), place)),
         work(place, options.name) {}
+  tree_state(const tree_state&) = delete;
+  tree_state& operator=(const tree_state&) = delete;
+  ~tree_state() {
+    for (const auto& [box, node] : nodes->local())
+      if (node.count != 0) far::dealloc(node.at);
+  }
 
   static tree_options<D> checked(tree_options<D> with) {
     if (with.name.empty()) with.name = "wavelet tree";
@@ -52,32 +58,60 @@ struct tree_state {
   tolerance keep() const { return {options.threshold, options.mode}; }
   bool is_mine(const tree_box<D>& box) const { return work.is_mine(box); }
 
-  /// The nodes that this rank has. Good until one is put or erased.
-  own_nodes<D> own() {
+  /// The nodes that this rank has, as they are now.
+  own_nodes<D> own() const {
     own_nodes<D> result;
-    for (auto&& [box, node] : nodes.local()) result.emplace(box, &node);
+    for (const auto& [box, node] : nodes->local()) result.emplace(box, node);
     return result;
   }
-  /// Of own leaves, in the order of a walk, depth first: so few parents wait for children at a time.
-  std::vector<tree_box<D>> own_leaves() {
+  static std::span<double> values_of(const stored_node& node) {
+    return node.count == 0 ? std::span<double>() : std::span(node.at.local(), node.count);
+  }
+  /// Leaves among them, in the order of a walk, depth first: so few parents wait for children at a time.
+  static std::vector<tree_box<D>> leaves_of(const own_nodes<D>& own) {
     std::vector<tree_box<D>> result;
-    for (auto&& [box, node] : nodes.local())
-      if (node.leaf) result.push_back(box);
+    for (const auto& [box, node] : own)
+      if (node.leaf != 0) result.push_back(box);
     std::sort(result.begin(), result.end());
     return result;
   }
-  void put(const tree_box<D>& box, tree_node&& node) {
-    note(node.values.size());
-    if (is_mine(box))
-      nodes.put(box, node);
-    else
-      nodes.post(box, node);
+  /// A new node of this rank's.
+  void put(const tree_box<D>& box, std::span<const double> values, bool leaf) {
+    nodes->put(box, filled(values, leaf));
+  }
+  /// Other values for one, and for its entry in own().
+  void change(const tree_box<D>& box, stored_node& node, std::span<const double> values) {
+    if (node.count == values.size()) {
+      std::copy(values.begin(), values.end(), values_of(node).begin());
+      note(values.size());
+      return;
+    }
+    const stored_node before = std::exchange(node, filled(values, node.leaf != 0));
+    nodes->update(box, node);
+    if (before.count != 0) far::dealloc(before.at);
+  }
+  void make_leaf(const tree_box<D>& box, stored_node& node) {
+    node.leaf = 1;
+    change(box, node, {});
+  }
+  void erase(const tree_box<D>& box, const stored_node& node) {
+    nodes->erase(box);
+    if (node.count != 0) far::dealloc(node.at);
   }
   /// Tells who watches the progress, of so many coefficients more.
   void note(std::size_t coefficients) {
     if (!options.progress) return;
     unsaid += coefficients * sizeof(double);
     if (unsaid > std::size_t{1} << 20) options.progress(std::exchange(unsaid, 0));
+  }
+  stored_node filled(std::span<const double> values, bool leaf) {
+    stored_node node{{}, static_cast<std::uint32_t>(values.size()), leaf ? 1u : 0u};
+    if (!values.empty()) {
+      node.at = far::alloc<double>(values.size());
+      std::copy(values.begin(), values.end(), node.at.local());
+    }
+    note(values.size());
+    return node;
   }
   std::vector<double> small_room() const {
     return std::vector<double>(tensor_room(kernel.small()));
@@ -89,57 +123,64 @@ struct tree_state {
   tree_options<D> options;
   kernels<D> kernel;
   box_placement<D> place;
-  node_store<D> nodes;
+  std::unique_ptr<node_store<D>> nodes;
   errands<D> work;
   cost_meter<D> meter;
   bool compressed = false;
   std::size_t unsaid = 0;
 };
 
-/// Looks nodes up: own ones in place, others once by a get, of many at a time.
+/// Looks nodes up: own ones in place, others once, by gets of many at a time.
 template <std::size_t D>
 class node_reader {
  public:
   /// `own`: null if own nodes are to be read as others are.
-  node_reader(const node_store<D>& nodes, const errands<D>& work, const own_nodes<D>* own)
-      : nodes_(&nodes), work_(&work), own_(own) {}
+  node_reader(const tree_state<D>& tree, const own_nodes<D>* own) : tree_(&tree), own_(own) {}
 
   struct found {
-    bool known = true;                ///< false: it will be after fetch()
-    const tree_node* node = nullptr;  ///< null: there is none
+    bool known = true;  ///< false: it will be after fetch()
+    bool there = false, leaf = false;
+    std::span<const double> values{};
   };
   found find(const tree_box<D>& box) {
-    if (own_ != nullptr && work_->is_mine(box)) {
+    if (own_ != nullptr && tree_->is_mine(box)) {
       auto at = own_->find(box);
-      return {true, at == own_->end() ? nullptr : at->second};
+      if (at == own_->end()) return {};
+      return {true, true, at->second.leaf != 0, tree_state<D>::values_of(at->second)};
     }
     if (auto at = fetched_.find(box); at != fetched_.end())
-      return {true, at->second ? &*at->second : nullptr};
+      return {true, at->second.there, at->second.leaf, at->second.values};
     wanted_.insert(box);
-    return {false, nullptr};
+    return {.known = false};
   }
   /// Gets what was not known. One-sided. False if there is nothing to get.
   bool fetch() {
     if (wanted_.empty()) return false;
-    std::vector<std::pair<tree_box<D>, far::future<std::optional<tree_node>>>> coming;
-    for (auto at = wanted_.begin(); at != wanted_.end();) {
-      coming.emplace_back(*at, nodes_->async_get(*at));
-      if (++at == wanted_.end() || coming.size() == most_in_flight) {
-        for (auto& [box, value] : coming) fetched_.emplace(box, value.get());
-        coming.clear();
-      }
+    std::vector<future<void>> coming;
+    for (const auto& box : wanted_) {
+      kept& to = fetched_[box];
+      const auto node = tree_->nodes->get(box);
+      if (!node) continue;
+      to.there = true;
+      to.leaf = node->leaf != 0;
+      to.values.resize(node->count);
+      if (node->count != 0)
+        coming.push_back(far::async_get(node->at, to.values.data(), node->count));
     }
+    for (auto& one : coming) one.get();
     wanted_.clear();
     return true;
   }
   void forget() { fetched_.clear(); }
 
  private:
-  static constexpr std::size_t most_in_flight = 256;
-  const node_store<D>* nodes_;
-  const errands<D>* work_;
+  struct kept {
+    bool there = false, leaf = false;
+    std::vector<double> values{};
+  };
+  const tree_state<D>* tree_;
   const own_nodes<D>* own_;
-  std::unordered_map<tree_box<D>, std::optional<tree_node>, box_hash> fetched_;
+  std::unordered_map<tree_box<D>, kept, box_hash> fetched_;
   std::unordered_set<tree_box<D>, box_hash> wanted_;
 };
 
