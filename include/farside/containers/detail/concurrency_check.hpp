@@ -23,8 +23,6 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-#if FARSIDE_CHECKED
-
 /// As long as it lives nothing is counted: the checks are no part of what an operation costs.
 class uncounted {
  public:
@@ -43,6 +41,8 @@ class uncounted {
   context& c_;
   bool counted_;
 };
+
+#if FARSIDE_CHECKED
 
 class concurrency_check {
  public:

@@ -171,6 +171,13 @@ struct key_location {
   key_location() = default;
   FARSIDE_HOT key_location(word key_hash, std::uint32_t members)
       : hash(key_hash), member(static_cast<std::uint32_t>(reduce_hash(key_hash, members))) {}
+  /// Of a key whose member is chosen by something else than its hash.
+  static key_location at(word key_hash, std::uint32_t chosen) {
+    key_location here;
+    here.hash = key_hash;
+    here.member = chosen;
+    return here;
+  }
   FARSIDE_HOT std::uint32_t fingerprint() const {
     return static_cast<std::uint32_t>(hash) & head::fingerprint_mask;
   }

@@ -183,7 +183,7 @@ class directory {
       word chunks = (h.capacity + chunk - 1) / chunk;
       if (h.next == 0 || h.done < chunks) return;
       if (compare_swap(field(member, 0), at, h.next) != at) continue;
-      for (rank_t m = 0; m < controls_.size(); ++m) fetch_add(field(m, 1), 1);
+      tell_all();
       ptr<word> block(controls_[member].rank(), h.block);
       if (FARSIDE_MUTANT(map_old_table_freed_early)) {
         dealloc(block);
@@ -192,6 +192,12 @@ class directory {
         retired_.add(block);
       }
     }
+  }
+
+  /// Tells every member that something has been replaced: it forgets what it knew when it leaves its
+  /// next barrier.
+  void tell_all() {
+    for (rank_t m = 0; m < controls_.size(); ++m) fetch_add(field(m, 1), 1);
   }
 
   void before_barrier() {

@@ -27,8 +27,10 @@ class map_core : public shared_state {
   static constexpr std::size_t bucket_words = T::bucket_words;
   static constexpr bool may_be_coherent = !never_coherent<transport>;
 
-  map_core(const container_options& with, word capacity)
-      : shared_state("hash_map", with),
+  map_core(const container_options& with, word capacity, const char* kind = "hash_map",
+           typename T::placing chosen = {})
+      : shared_state(kind, with),
+        placing(std::move(chosen)),
         c(*where),
         tables(*this, bucket_words, std::max(capacity, least_capacity)),
         overlaps(*this),
@@ -67,7 +69,7 @@ class map_core : public shared_state {
 
   static word hash_of(const K& key) { return T::hash_of(key); }
   key_location place_of(const K& key) const {
-    return {hash_of(key), static_cast<std::uint32_t>(pending_.size())};
+    return placing.of(hash_of(key), key, static_cast<std::uint32_t>(pending_.size()));
   }
 
   /// How many entries this rank has added, less those it has erased.
@@ -158,9 +160,9 @@ class map_core : public shared_state {
         case result::again:
           continue;
         case result::full:
-          if (erases<Update> && !tables.has_next(*t)) return {};
+          if (creates_none<Update> && !tables.has_next(*t)) return {};
           if constexpr (waits) {
-            if (!erases<Update>) grow(*this, where.member, *t);
+            if (!creates_none<Update>) grow(*this, where.member, *t);
           } else if (!tables.has_next(*t)) {
             return {result::blocked};
           }
@@ -251,6 +253,7 @@ class map_core : public shared_state {
     return each + each / 2 + static_cast<word>(6 * std::sqrt(static_cast<double>(each))) + 8;
   }
 
+  [[no_unique_address]] typename T::placing placing;
   context& c;
   directory tables;
   concurrency_check overlaps;

@@ -10,8 +10,17 @@
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
+/// The member that holds a key is the one that its hash says. (Stores let their users choose.)
+struct placed_by_hash {
+  template <class K>
+  FARSIDE_HOT static key_location of(word hash, const K&, std::uint32_t members) {
+    return {hash, members};
+  }
+};
+
 template <class K, class V, class Hash, class Probing>
 struct map_traits {
+  using placing = placed_by_hash;
   using key_type = K;
   using mapped_type = V;
   using hasher = Hash;

@@ -183,6 +183,12 @@ FARSIDE_HOT inline outcome_of<T> update_plain(Access& in, word index, typename T
   }
 }
 
+/// What an update that decides() does, after the probe (decided_update.hpp).
+template <if_blocked B, class T, class Access, class Update>
+outcome_of<T> update_decided(Access& in, lookup<T>& found, const table& t,
+                             const key_location& where, const typename T::key_type& key,
+                             const Update& by, new_bucket<T>& made);
+
 /// One attempt to change a key in `t`: done, or why not; then nothing has changed. A caller that
 /// waits has seen to it that `t` is settled: all of the table before it has moved into it. One that
 /// gives up does so where `t` is not, instead of creating an entry.
@@ -199,7 +205,9 @@ FARSIDE_HOT inline outcome_of<T> update(Access& in, const table& t, const key_lo
       return {result::done, true, counted::at_home};
   }
   lookup<T> found = probe<B, T>(in, where, key);
-  if (found.what == result::mine) [[likely]] {
+  if constexpr (decides<Update>) {
+    return update_decided<B, T>(in, found, t, where, key, by, made);
+  } else if (found.what == result::mine) [[likely]] {
     made.index = found.index;
     if constexpr (T::cells) {
       if (found.content.top().what() == state::cell) [[likely]]
@@ -207,7 +215,8 @@ FARSIDE_HOT inline outcome_of<T> update(Access& in, const table& t, const key_lo
     }
     return update_plain<B, T>(in, found.index, found.content, by, made);
   }
-  if constexpr (!erases<Update>) {
+  if constexpr (decides<Update>) {
+  } else if constexpr (!erases<Update>) {
     if (found.what == result::absent) {
       if (B == if_blocked::give_up && !t.settled.load(std::memory_order_relaxed) &&
           !FARSIDE_MUTANT(map_fast_creates_unsettled))

@@ -100,6 +100,17 @@ struct remove {
 template <class Update>
 inline constexpr bool erases = std::is_same_v<Update, remove>;
 
+/// Updates that look at what is there, parked buckets of stores among it, and then decide
+/// (decided_update.hpp).
+template <class Update>
+inline constexpr bool decides = requires { Update::creates; };
+/// Updates that leave a key without an entry if it has none.
+template <class Update>
+inline constexpr bool creates_none = erases<Update>;
+template <class Update>
+  requires decides<Update>
+inline constexpr bool creates_none<Update> = !Update::creates;
+
 /// Additions that fetch_add makes.
 template <class Update>
 inline constexpr bool adds = false;

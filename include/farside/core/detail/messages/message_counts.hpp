@@ -15,7 +15,7 @@ class message_counts {
   void count_sent() { sent_.fetch_add(1, std::memory_order_relaxed); }
   void count_handled() { handled_.fetch_add(1, std::memory_order_release); }
 
-  /// Collective: returns when no message of any rank is under way. `ship` sends what this rank has
+  /// Collective over `members`: returns when no message of any of them is under way. `ship` sends what this rank has
   /// kept back, and waits for what it has begun.
   ///
   /// The job is at rest when all that was sent by this round had been handled by the round before.
@@ -24,7 +24,7 @@ class message_counts {
   /// handlers send (algorithms/detail/quiescence.hpp argues the same). Ranks serve messages while
   /// they wait for each other.
   template <class Ship>
-  void until_all_handled(Ship ship) {
+  void until_all_handled(Ship ship, const team& members = world()) {
     struct counts {
       std::uint64_t sent, handled;
     };
@@ -32,7 +32,7 @@ class message_counts {
     for (std::uint64_t before = ~std::uint64_t{0};;) {
       ship();
       std::uint64_t handled = handled_.load(std::memory_order_acquire);
-      counts all = all_reduce(counts{sent_.load(std::memory_order_acquire), handled}, sum);
+      counts all = all_reduce(counts{sent_.load(std::memory_order_acquire), handled}, sum, members);
       if (FARSIDE_MUTANT(quiet_after_one_round) ? all.sent == all.handled : all.sent == before)
         return;
       before = all.handled;

@@ -1,0 +1,71 @@
+// What a far::store can be told, and what it tells.
+#pragma once
+
+#include <farside/base/mixing.hpp>
+#include <farside/core/container_options.hpp>
+#include <farside/core/hash.hpp>
+
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+
+namespace far::inline FARSIDE_BACKEND {
+
+/// What becomes of a post whose key is there already.
+enum class on_duplicate {
+  keep,     ///< the value that is there stays
+  replace,  ///< the posted one replaces it
+  error     ///< the value that is there stays, and fence() throws on all ranks
+};
+
+/// What may happen to values that are there.
+enum class mutability {
+  any,
+  once  ///< they stay as they were put: readers keep copies, and change and erase nothing
+};
+
+/// Options of stores: those of all containers, and what posts and readers may rely on. All members
+/// say the same. Local.
+struct store_options : container_options {
+  /// How many posts of a rank may wait at an owner to be activated; a rank that has more waits.
+  std::uint32_t pending_slots = 64;
+  far::on_duplicate on_duplicate = far::on_duplicate::keep;
+  far::mutability mutability = far::mutability::any;
+};
+
+/// A value, and its version: store::update_if replaces it if that is still the one.
+template <class V>
+struct versioned {
+  V value;
+  std::uint32_t version;
+};
+
+/// What store::fence has seen since the fence before, of all ranks together.
+struct fence_report {
+  std::uint64_t activated = 0;   ///< posts that have become visible
+  std::uint64_t duplicates = 0;  ///< posts whose key was there already
+  std::uint64_t held_back = 0;   ///< posts that had to wait as their owner's pending slots were taken
+};
+
+/// The placement of a store that is given no other one: the hash of the key chooses.
+template <class K>
+struct by_hash {
+  /// Local; no communication.
+  rank_t operator()(const K& key, rank_t members) const {
+    return static_cast<rank_t>(reduce_hash(detail::mixed_hash(hash<K>(), key), members));
+  }
+};
+
+/// Which members of V are cells: integers that store::fetch_add and store::compare_swap change, each
+/// by an atomic of its own. Specialise it:
+///
+///   template <> struct far::cells_of<node> : far::cells<&node::visits, &node::parent> {};
+template <auto... Members>
+struct cells {
+  static constexpr std::size_t count = sizeof...(Members);
+  static constexpr auto members = std::tuple(Members...);
+};
+template <class V>
+struct cells_of : cells<> {};
+
+}  // namespace far::inline FARSIDE_BACKEND
