@@ -68,9 +68,12 @@ class expression_parser {
  private:
   [[noreturn]] void fail(const std::string& why) const {
     throw toolkit::wrong_option(far::text(
-        "the function ", text_.size() > 200 ? text_.substr(0, 200) + "..." : text_, ": ", why,
-        at_ < text_.size() ? far::text(", and '", std::string(1, text_[at_]), "' is at character ", at_ + 1)
-                           : std::string(", and the text ends")));
+        "the function ",
+        text_.size() > 200 ? std::string(text_.substr(0, 200)) + "..." : std::string(text_), ": ",
+        why,
+        at_ < text_.size()
+            ? far::text(", and '", std::string(1, text_[at_]), "' is at character ", at_ + 1)
+            : std::string(", and the text ends")));
   }
   char next() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
@@ -131,8 +134,7 @@ class expression_parser {
       if (!accept(')')) fail("a ')' is missing");
     } else if ((c >= '0' && c <= '9') || c == '.') {
       double value = 0;
-      auto [end, failed] =
-          std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+      auto [end, failed] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
       if (failed != std::errc{}) fail("that is no number");
       at_ = static_cast<std::size_t>(end - text_.data());
       push({.kind = kind::constant, .constant = value}, 1);
@@ -144,19 +146,22 @@ class expression_parser {
   }
   void named() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_'))
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_'))
       ++at_;
     const std::string name(text_.substr(begin, at_ - begin));
     if (name == "x" || name == "y" || name == "z") {
       const auto axis = static_cast<std::size_t>(name[0] - 'x');
       at_ = axis < dimensions_ ? at_ : begin;
       if (axis >= dimensions_)
-        fail(far::text("there is no ", name, " in ", dimensions_, dimensions_ == 1 ? " dimension" : " dimensions"));
+        fail(far::text("there is no ", name, " in ", dimensions_,
+                       dimensions_ == 1 ? " dimension" : " dimensions"));
       push({.kind = kind::variable, .variable = axis}, 1);
       return;
     }
     if (name == "pi" || name == "e") {
-      push({.kind = kind::constant, .constant = name == "pi" ? std::numbers::pi : std::numbers::e}, 1);
+      push({.kind = kind::constant, .constant = name == "pi" ? std::numbers::pi : std::numbers::e},
+           1);
       return;
     }
     for (const auto& [known, call] : unary)
@@ -176,7 +181,8 @@ class expression_parser {
     for (const auto& one : binary) names.emplace_back(one.name);
     const std::string meant = toolkit::nearest(name, names);
     at_ = begin;
-    fail(far::text("nothing is called ", name, meant.empty() ? "" : "; did you mean " + meant + "?"));
+    fail(far::text("nothing is called ", name,
+                   meant.empty() ? "" : "; did you mean " + meant + "?"));
   }
   void arguments(const std::string& name, std::size_t count) {
     if (!accept('(')) fail(far::text(name, " needs '(' behind it"));
@@ -184,7 +190,9 @@ class expression_parser {
       if (i != 0 && !accept(',')) fail(far::text(name, " takes ", count, " arguments"));
       sum();
     }
-    if (!accept(')')) fail(far::text(name, " takes ", count, count == 1 ? " argument" : " arguments", "; a ')' is expected"));
+    if (!accept(')'))
+      fail(far::text(name, " takes ", count, count == 1 ? " argument" : " arguments",
+                     "; a ')' is expected"));
   }
 
   void arithmetic(char sign) {
@@ -196,7 +204,10 @@ class expression_parser {
       push({.kind = kind::unary, .one = [](double a) { return a * a; }}, 0);
       return;
     }
-    push({.kind = kind::binary, .two = [](double a, double b) { return std::pow(a, b); }, .sign = sign}, -1);
+    push({.kind = kind::binary,
+          .two = [](double a, double b) { return std::pow(a, b); },
+          .sign = sign},
+         -1);
   }
   void push(const expression::step& one, int grows) {
     to_.steps_.push_back(one);
@@ -278,7 +289,8 @@ std::string function_of_name(const std::string& name, std::size_t dimensions) {
 }
 
 std::string named_functions() {
-  return "gauss (5 exp(-300 r^2), r from the middle), wide (5 exp(-5 r^2)), cusp (exp(-20 r)), waves (products of\n"
+  return "gauss (5 exp(-300 r^2), r from the middle), wide (5 exp(-5 r^2)), cusp (exp(-20 r)), "
+         "waves (products of\n"
          "sin(20 x)), shell (exp(-2000 (r - .3)^2))";
 }
 

@@ -48,7 +48,7 @@ class expression {
 
   std::string text_;
   std::vector<step> steps_;
-  std::size_t deepest_ = 0;      ///< entries that the stack has at once
+  std::size_t deepest_ = 0;  ///< entries that the stack has at once
   std::vector<double> stack_;
 };
 

@@ -1,7 +1,7 @@
 // far::wavelets::function<D>: a function on [0, 1]^D as a tree of multiwavelets, over all ranks.
 //
-//   auto f = far::wavelets::function<2>::project(
-//       [](const far::wavelets::point<2>& x) { return std::exp(-300 * (x[0] * x[0] + x[1] * x[1])); }, {.threshold = 1e-8});
+//   auto hill = [](const far::wavelets::point<2>& x) { return std::exp(-300 * (x[0] * x[0] + x[1] * x[1])); };
+//   auto f = far::wavelets::function<2>::project(hill, {.threshold = 1e-8});
 //   auto slope = f.derivative(0);
 //   double size = f.norm();
 //   f.compress();
@@ -10,7 +10,7 @@
 //   double there = f.evaluate({0.25, 0.75});
 //
 // Each box of a tree is split where polynomials of degree k - 1 are not enough. Nodes lie in a far::store, by their boxes;
-// the owner of a box computes its node, and hands what follows to the owners of children or parents (errands.hpp). The tree
+// the owner of a box computes its node, and hands what follows to the owners of children or parents (algorithms/detail/wavelets/errands.hpp). The tree
 // has the same nodes on any number of ranks, and the same values but for the order in which sums are made.
 //
 //   reconstructed   leaves have the coefficients of scaling functions: derivatives, values at points, operators
@@ -20,12 +20,12 @@
 // explained in wavelets/basis.hpp, what is computed in a node in wavelets/kernels.hpp.
 #pragma once
 
-#include <farside/algorithms/wavelets/balance.hpp>
-#include <farside/algorithms/wavelets/evaluation.hpp>
+#include <farside/algorithms/detail/wavelets/balance.hpp>
+#include <farside/algorithms/detail/wavelets/evaluation.hpp>
+#include <farside/algorithms/detail/wavelets/make_tree.hpp>
+#include <farside/algorithms/detail/wavelets/tree_forms.hpp>
 #include <farside/algorithms/wavelets/leaf_operators.hpp>
-#include <farside/algorithms/wavelets/make_tree.hpp>
 #include <farside/algorithms/wavelets/tree_files.hpp>
-#include <farside/algorithms/wavelets/tree_forms.hpp>
 
 namespace far::inline FARSIDE_BACKEND::wavelets {
 
@@ -49,7 +49,7 @@ class function {
   /// Collective: the projection of f. Boxes are split until their details are below the threshold. f is called with a
   /// point, or with many (f(points, values)), at k^D points a box, by the box's owner. Throws on all ranks if f is infinite
   /// or no number somewhere, or a segment is full. Costs a call of the owner, by a message where that is another rank, for
-  /// each node, and 2 all_reduces a round (errands.hpp).
+  /// each node, and 2 all_reduces a round (algorithms/detail/wavelets/errands.hpp).
   template <function_of_points<D> F>
   static function project(F f, const options& with = {}) {
     function result(with);

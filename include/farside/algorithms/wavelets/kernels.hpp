@@ -44,6 +44,7 @@ class kernels {
         beside_(tensor_room(large_)),
         work_(tensor_room(large_)) {}
 
+  /// The tables of its order, and k. Local; no communication.
   const basis& tables() const { return *basis_; }
   std::size_t order() const { return basis_->order(); }
   /// k^D and (2k)^D. Local; no communication.

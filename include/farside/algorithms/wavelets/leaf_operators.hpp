@@ -10,7 +10,7 @@
 // time; until it is here, leaves that need it wait and others go on.
 #pragma once
 
-#include <farside/algorithms/wavelets/tree_state.hpp>
+#include <farside/algorithms/detail/wavelets/tree_state.hpp>
 
 namespace far::inline FARSIDE_BACKEND::wavelets {
 

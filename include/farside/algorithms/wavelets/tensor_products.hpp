@@ -22,19 +22,24 @@
 
 namespace far::inline FARSIDE_BACKEND::wavelets {
 
-/// A square matrix, whose rows are padded with zeros to whole vectors of any machine.
+/// A matrix, whose rows are padded with zeros to whole vectors of any machine.
 class factor {
  public:
+  /// All zeros. Local; no communication.
   factor(std::size_t rows, std::size_t columns)
       : rows_(rows),
         columns_(columns),
         leading_(far::detail::round_up(columns, 8)),
         values_(rows * leading_) {}
 
+  /// Local; no communication.
   std::size_t rows() const { return rows_; }
   std::size_t columns() const { return columns_; }
+  /// How many elements lie between two rows' beginnings. Local; no communication.
   std::size_t leading() const { return leading_; }
+  /// The first row. Local; no communication.
   const double* data() const { return values_.data(); }
+  /// An element. Local; no communication.
   double& at(std::size_t i, std::size_t j) { return values_[i * leading_ + j]; }
   double at(std::size_t i, std::size_t j) const { return values_[i * leading_ + j]; }
 

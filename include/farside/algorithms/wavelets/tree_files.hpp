@@ -6,7 +6,7 @@
 // Numbers are as this machine has them; a file from a machine of the other byte order is refused.
 #pragma once
 
-#include <farside/algorithms/wavelets/tree_state.hpp>
+#include <farside/algorithms/detail/wavelets/tree_state.hpp>
 #include <farside/base/mixing.hpp>
 #include <farside/core/detail/checked_file.hpp>
 

@@ -4,7 +4,7 @@
 // once. So the rounds are as many as the deepest leaf has levels, whatever the number of points.
 #pragma once
 
-#include <farside/algorithms/wavelets/tree_state.hpp>
+#include <farside/algorithms/detail/wavelets/tree_state.hpp>
 
 namespace far::inline FARSIDE_BACKEND::wavelets::detail {
 

@@ -1,7 +1,7 @@
 // How a function becomes a tree: from the root down, each box by its owner.
 #pragma once
 
-#include <farside/algorithms/wavelets/tree_state.hpp>
+#include <farside/algorithms/detail/wavelets/tree_state.hpp>
 
 namespace far::inline FARSIDE_BACKEND::wavelets::detail {
 

@@ -9,7 +9,7 @@
 // Nodes change in place: no other rank reads a tree that changes its form.
 #pragma once
 
-#include <farside/algorithms/wavelets/tree_state.hpp>
+#include <farside/algorithms/detail/wavelets/tree_state.hpp>
 
 namespace far::inline FARSIDE_BACKEND::wavelets::detail {
 

@@ -1,7 +1,7 @@
 // What a wavelet tree has on each rank, and how one looks nodes up that others have.
 #pragma once
 
-#include <farside/algorithms/wavelets/errands.hpp>
+#include <farside/algorithms/detail/wavelets/errands.hpp>
 #include <farside/containers/store.hpp>
 
 #include <algorithm>

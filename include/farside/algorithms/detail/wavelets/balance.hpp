@@ -1,7 +1,7 @@
 // Subtrees of a wavelet tree, divided among ranks by what they have cost.
 #pragma once
 
-#include <farside/algorithms/wavelets/tree_state.hpp>
+#include <farside/algorithms/detail/wavelets/tree_state.hpp>
 
 namespace far::inline FARSIDE_BACKEND::wavelets::detail {
 
