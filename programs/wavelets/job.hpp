@@ -8,6 +8,9 @@
 #include <common/files.hpp>
 #include <common/progress_bar.hpp>
 #include <farside/algorithms/wavelets.hpp>
+#include <farside/base/json.hpp>
+#include <farside/base/sizes.hpp>
+#include <farside/containers/matrix_part.hpp>
 #include <toolkit/option_reader.hpp>
 #include <toolkit/table.hpp>
 #include <toolkit/words.hpp>
