@@ -47,6 +47,7 @@ endfunction()
 
 farside_own_program(demo)
 farside_own_program(sort common)
+farside_own_program(wavelets common)
 if(ZLIB_FOUND)
   foreach(name kmers contigs simulate)
     farside_own_program(${name} common_genome)

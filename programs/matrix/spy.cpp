@@ -1,11 +1,11 @@
 #include "spy.hpp"
 
+#include <toolkit/svg.hpp>
 #include <toolkit/words.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <sstream>
 
 namespace matrix_program {
@@ -40,42 +40,8 @@ class shades {
   double least_ = INFINITY, most_ = 0;
 };
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (char c : text) {
-    if (c == '<')
-      result += "&lt;";
-    else if (c == '&')
-      result += "&amp;";
-    else if (static_cast<unsigned char>(c) >= ' ')
-      result += c;
-  }
-  return result;
-}
-
-/// From light to dark, by lightness alone: nobody needs to tell hues.
-std::string colour(double shade) {
-  constexpr std::array<std::array<int, 3>, 4> stops = {
-      {{188, 214, 240}, {88, 150, 205}, {25, 85, 155}, {5, 30, 75}}};
-  double at = std::clamp(shade, 0.0, 1.0) * (stops.size() - 1);
-  auto i = std::min<std::size_t>(static_cast<std::size_t>(at), stops.size() - 2);
-  char text[8];
-  auto mixed = [&](std::size_t k) {
-    return static_cast<int>(
-        std::lround(stops[i][k] + (at - static_cast<double>(i)) * (stops[i + 1][k] - stops[i][k])));
-  };
-  std::snprintf(text, sizeof text, "#%02x%02x%02x", mixed(0), mixed(1), mixed(2));
-  return text;
-}
-
-std::string printed(const char* form, double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, form, value);
-  return text;
-}
-
 /// "0.0123 %", "1 %".
-std::string percent(double share) { return printed("%.3g", 100 * share) + " %"; }
+std::string percent(double share) { return toolkit::printed("%.3g", 100 * share) + " %"; }
 
 }  // namespace
 
@@ -113,8 +79,8 @@ std::string svg_picture(const raster& cells, const raster& grid, const std::stri
       << "' font-family='sans-serif' font-size='13'>\n<rect width='100%' height='100%' "
          "fill='white'/>\n";
   auto text = [&](double x, double y, const std::string& words, const char* more = "") {
-    out << "<text x='" << x << "' y='" << y << "' fill='#222' " << more << ">" << escaped(words)
-        << "</text>\n";
+    out << "<text x='" << x << "' y='" << y << "' fill='#222' " << more << ">"
+        << toolkit::svg_escaped(words) << "</text>\n";
   };
   text(left, 30, title, "font-size='17' font-weight='bold'");
   const double places = static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
@@ -134,9 +100,11 @@ std::string svg_picture(const raster& cells, const raster& grid, const std::stri
         ++c;
         continue;
       }
-      const std::string own = colour(shade.of(r, c));
+      const std::string own = toolkit::lightness_colour(shade.of(r, c));
       std::size_t end = c + 1;
-      while (end < cells.columns && cells.at(r, end) != 0 && colour(shade.of(r, end)) == own) ++end;
+      while (end < cells.columns && cells.at(r, end) != 0 &&
+             toolkit::lightness_colour(shade.of(r, end)) == own)
+        ++end;
       const double x = x_of(static_cast<double>(c)), y = y_of(static_cast<double>(r));
       out << "<rect x='" << x << "' y='" << y << "' width='" << x_of(static_cast<double>(end)) - x
           << "' height='" << y_of(static_cast<double>(r + 1)) - y << "' fill='" << own << "'/>\n";
@@ -178,8 +146,8 @@ std::string svg_picture(const raster& cells, const raster& grid, const std::stri
     const bool one = !(shade.most() > shade.least());
     for (int i = one ? steps - 1 : 0; i < steps; ++i)
       out << "<rect shape-rendering='crispEdges' x='" << left + (one ? 0 : 5 * i) << "' y='" << y
-          << "' width='" << (one ? 14 : 5) << "' height='12' fill='" << colour((i + 0.5) / steps)
-          << "'/>\n";
+          << "' width='" << (one ? 14 : 5) << "' height='12' fill='"
+          << toolkit::lightness_colour((i + 0.5) / steps) << "'/>\n";
     text(left + (one ? 22 : 5 * steps + 8), y + 11,
          (one ? percent(shade.most())
               : percent(shade.least()) + " to " + percent(shade.most()) + ", by logarithms,") +
@@ -193,7 +161,7 @@ std::string svg_picture(const raster& cells, const raster& grid, const std::stri
     text(left + 44, y + 38,
          "a grid of " + std::to_string(grid.rows) + " x " + std::to_string(grid.columns) +
              " ranks; the fullest block has " +
-             (mean > 0 ? printed("%.2f", static_cast<double>(most) / mean) : "0") +
+             (mean > 0 ? toolkit::printed("%.2f", static_cast<double>(most) / mean) : "0") +
              " times the mean");
   }
   out << "</svg>\n";
