@@ -289,8 +289,10 @@ auto future<T>::then(Next next) {
     }
   }
   auto result = std::make_shared<detail::future_state<R>>();
-  finally([result, next = std::make_shared<Next>(std::move(next))](future arrived) {
-    detail::run_continuation<R>(*next, arrived, result);
+  // Not a capture that makes it: nvcc 13 takes its name for that of the parameter.
+  auto kept = std::make_shared<Next>(std::move(next));
+  finally([result, kept](future arrived) {
+    detail::run_continuation<R>(*kept, arrived, result);
   });
   return future<R>(result);
 }

@@ -42,7 +42,7 @@ class code_map {
   code_address encode(const void* code) {
     auto at = reinterpret_cast<std::uintptr_t>(code);
     for (int attempt = 0; attempt < 2; ++attempt) {
-      for (const module& m : modules_)
+      for (const loaded_module& m : modules_)
         if (m.has(at)) return {m.key, at - m.base};
       read_modules();
     }
@@ -55,7 +55,7 @@ class code_map {
   /// Where that function is here.
   const void* decode(code_address code) {
     for (int attempt = 0; attempt < 2; ++attempt) {
-      if (const module* m = find(code.module); m != nullptr && m->has(m->base + code.offset))
+      if (const loaded_module* m = find(code.module); m != nullptr && m->has(m->base + code.offset))
         return reinterpret_cast<const void*>(m->base + code.offset);
       read_modules();
     }
@@ -69,7 +69,7 @@ class code_map {
   struct range {
     std::uintptr_t begin, end;
   };
-  struct module {
+  struct loaded_module {
     std::uint64_t key = 0;
     std::uintptr_t base = 0;
     std::vector<range> code;
@@ -81,9 +81,9 @@ class code_map {
     }
   };
 
-  const module* find(std::uint64_t key) const {
-    const module* found = nullptr;
-    for (const module& m : modules_) {
+  const loaded_module* find(std::uint64_t key) const {
+    const loaded_module* found = nullptr;
+    for (const loaded_module& m : modules_) {
       if (m.key != key) continue;
       if (found != nullptr)
         raise("a message names a function of a file that this rank has loaded twice.");
@@ -103,7 +103,7 @@ class code_map {
   }
 
   void add(const dl_phdr_info& info) {
-    module m;
+    loaded_module m;
     m.base = info.dlpi_addr;
     std::string otherwise = info.dlpi_name;
     otherwise.erase(0, otherwise.rfind('/') + 1);
@@ -148,7 +148,7 @@ class code_map {
     return copy;
   }
 
-  std::vector<module> modules_;
+  std::vector<loaded_module> modules_;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

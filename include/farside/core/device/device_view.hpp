@@ -1,0 +1,153 @@
+// far::device_view: device memory as kernels see it. A kernel gets one as its first argument.
+//
+//   struct scale {
+//     far::device_ptr<double> values;
+//     double by;
+//     FARSIDE_KERNEL_CODE void operator()(const far::device_view& d, std::size_t i) const {
+//       *d.address(values + i) *= by;
+//     }
+//   };
+//   stream.launch(n, scale{values, 2.0});
+//
+// put, get and atomics below reach the device memory of all ranks whose devices this one can reach: those
+// of one node, mostly, and all that share a GPU. Puts and atomics of a kernel are complete, for all to
+// see, when its stream has come to its end (far::device_stream::synchronize, done) and not before. Of
+// kernels that run at the same time atomics alone may meet at one word.
+#pragma once
+
+#include <farside/core/device/device_ptr.hpp>
+#include <farside/core/device/kernel_atomics.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace far::inline FARSIDE_BACKEND {
+
+namespace detail {
+/// Where a checked kernel leaves what it did wrong: the first words of each device segment.
+struct device_fault {
+  std::uint64_t kind = 0;  ///< 0: nothing
+  std::uint64_t pointer = 0;
+  std::uint64_t bytes = 0;
+};
+}  // namespace detail
+
+/// Trivially copyable. For kernels alone; no communication, but for what its operations do: 1 load, store
+/// or atomic each, over the link between devices where the memory is another device's.
+class device_view {
+ public:
+  device_view() = default;
+  /// For the library. `bases` lies in device memory: the address of each rank's segment, or null.
+  FARSIDE_KERNEL_CODE device_view(std::byte* const* bases, std::byte* own, rank_t rank,
+                                  rank_t nprocs, std::size_t bytes)
+      : bases_(bases), own_(own), bytes_(bytes), rank_(rank), nprocs_(nprocs) {}
+
+  FARSIDE_KERNEL_CODE rank_t rank() const { return rank_; }
+  FARSIDE_KERNEL_CODE rank_t nprocs() const { return nprocs_; }
+
+  /// Where `n` objects lie for this kernel. 1 load for other ranks' memory. Checked builds end a kernel
+  /// that asks for memory outside of the segment, and say so where its stream is waited for.
+  template <class T>
+  FARSIDE_KERNEL_CODE T* address(device_ptr<T> p, [[maybe_unused]] std::size_t n = 1) const {
+    if constexpr (FARSIDE_CHECKED) {
+      if (p.raw() >> 63 == 0 || p.rank() >= nprocs_ || p.offset() < reserved ||
+          p.offset() + n * sizeof(T) > bytes_ || p.offset() % alignof(T) != 0)
+        refuse(p.raw(), n * sizeof(T));
+    }
+    std::byte* base = p.rank() == rank_ ? own_ : bases_[p.rank()];
+    return reinterpret_cast<T*>(base + p.offset());
+  }
+
+  /// A copy of the object. Not atomic.
+  template <class T>
+  FARSIDE_KERNEL_CODE std::remove_cv_t<T> get(device_ptr<T> p) const {
+    return *address(p);
+  }
+  /// Stores the object. Not atomic.
+  template <class T>
+  FARSIDE_KERNEL_CODE void put(device_ptr<T> p, const T& value) const {
+    *address(p) = value;
+  }
+
+  template <detail::atomic_word T>
+  FARSIDE_KERNEL_CODE T atomic_load(device_ptr<T> p) const {
+    return detail::kernel_atomics::load(address(p));
+  }
+  template <detail::atomic_word T>
+  FARSIDE_KERNEL_CODE void atomic_store(device_ptr<T> p, T value) const {
+    detail::kernel_atomics::store(address(p), value);
+  }
+  /// These return the old value. Relaxed: they order nothing else.
+  template <detail::atomic_word T>
+  FARSIDE_KERNEL_CODE T fetch_add(device_ptr<T> p, T value) const {
+    return detail::kernel_atomics::fetch_op<detail::atomic_op::add>(address(p), value);
+  }
+  template <detail::atomic_word T>
+  FARSIDE_KERNEL_CODE T fetch_and(device_ptr<T> p, T value) const {
+    return detail::kernel_atomics::fetch_op<detail::atomic_op::bit_and>(address(p), value);
+  }
+  template <detail::atomic_word T>
+  FARSIDE_KERNEL_CODE T fetch_or(device_ptr<T> p, T value) const {
+    return detail::kernel_atomics::fetch_op<detail::atomic_op::bit_or>(address(p), value);
+  }
+  template <detail::atomic_word T>
+  FARSIDE_KERNEL_CODE T fetch_xor(device_ptr<T> p, T value) const {
+    return detail::kernel_atomics::fetch_op<detail::atomic_op::bit_xor>(address(p), value);
+  }
+  template <detail::atomic_word T>
+  FARSIDE_KERNEL_CODE T fetch_min(device_ptr<T> p, T value) const {
+    return detail::kernel_atomics::fetch_op<detail::atomic_op::min>(address(p), value);
+  }
+  template <detail::atomic_word T>
+  FARSIDE_KERNEL_CODE T fetch_max(device_ptr<T> p, T value) const {
+    return detail::kernel_atomics::fetch_op<detail::atomic_op::max>(address(p), value);
+  }
+  template <detail::atomic_word T>
+  FARSIDE_KERNEL_CODE T exchange(device_ptr<T> p, T value) const {
+    return detail::kernel_atomics::fetch_op<detail::atomic_op::swap>(address(p), value);
+  }
+  /// The old value; `desired` is stored if that was `expected`.
+  template <detail::atomic_word T>
+  FARSIDE_KERNEL_CODE T compare_swap(device_ptr<T> p, T expected, T desired) const {
+    return detail::kernel_atomics::compare_swap(address(p), expected, desired);
+  }
+
+  /// Bytes at the beginning of a segment that are the library's.
+  static constexpr std::size_t reserved = 4096;
+
+ private:
+  /// Notes the first fault of this rank's kernels, and ends the kernel.
+  FARSIDE_KERNEL_CODE void refuse(std::uint64_t pointer, std::uint64_t bytes) const;
+
+  std::byte* const* bases_ = nullptr;
+  std::byte* own_ = nullptr;
+  std::size_t bytes_ = 0;
+  rank_t rank_ = 0;
+  rank_t nprocs_ = 1;
+};
+
+namespace detail {
+/// What ends a stand-in kernel.
+[[noreturn, gnu::cold]] inline void refuse_in_stand_in(std::uint64_t pointer, std::uint64_t bytes) {
+  raise("a kernel accesses ", bytes, " bytes at ", device_ptr<std::byte>::from_raw(pointer),
+        pointer >> 63 == 0 ? " (which is no pointer to device memory)" : "",
+        ": that is outside of the device memory which far::device has given out.");
+}
+}  // namespace detail
+
+FARSIDE_KERNEL_CODE inline void device_view::refuse(std::uint64_t pointer,
+                                                    std::uint64_t bytes) const {
+#if defined(__CUDA_ARCH__)
+  auto* fault = reinterpret_cast<detail::device_fault*>(own_);
+  if (detail::kernel_atomics::compare_swap(&fault->kind, std::uint64_t{0}, std::uint64_t{1}) == 0) {
+    detail::kernel_atomics::store(&fault->pointer, pointer);
+    detail::kernel_atomics::store(&fault->bytes, bytes);
+    __threadfence_system();
+  }
+  asm volatile("exit;");
+#else
+  detail::refuse_in_stand_in(pointer, bytes);
+#endif
+}
+
+}  // namespace far::inline FARSIDE_BACKEND
