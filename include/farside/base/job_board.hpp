@@ -56,9 +56,10 @@ enum class waiting : std::uint32_t {
   room,
   exchange,
   answer,
-  others
+  others,
+  sums
 };
-inline constexpr waiting last_wait = waiting::others;
+inline constexpr waiting last_wait = waiting::sums;
 
 inline const char* name_of(waiting what) {
   constexpr const char* names[] = {"nothing: it computes",
@@ -80,7 +81,8 @@ inline const char* name_of(waiting what) {
                                    "room for a message",
                                    "messages of others, to finish exchange",
                                    "the answer of an owner, for an operation on",
-                                   "another rank's change of a container"};
+                                   "another rank's change of a container",
+                                   "another rank's accumulate to the same place"};
   return names[static_cast<std::uint32_t>(what)];
 }
 
