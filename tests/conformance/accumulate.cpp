@@ -173,6 +173,58 @@ FAR_TEST(by_compare_and_swap_of_double) { sums_by_compare_and_swap<double>(); }
 FAR_TEST(by_compare_and_swap_of_float) { sums_by_compare_and_swap<float>(); }
 FAR_TEST(by_fetch_and_add) { sums_by_compare_and_swap<std::uint32_t>(); }
 
+/// Many blocks, of which each rank begins with another one, at odd places: nothing is lost where
+/// ranks meet in a block, and where one goes on to the next.
+FAR_TEST(long_sums_meet) {
+  constexpr std::size_t n = 3 * 1024 + 5;
+  constexpr int times = 8;
+  auto cells = shared_objects<double>(0, n + 2, 1.0);
+  std::vector<double> values(n);
+  std::iota(values.begin(), values.end(), 1.0);
+  for (int i = 0; i < times; ++i) {
+    far::accumulate(cells + 1, values.data(), n);
+    std::size_t from = (far::rank() * 700 + static_cast<std::size_t>(i) * 131) % n;
+    far::accumulate(cells + 1 + static_cast<std::ptrdiff_t>(from), values.data() + from, n - from,
+                    2.0);
+    far::accumulate(cells + 1, values.data(), from, 2.0);
+  }
+  far::barrier();
+  std::vector<double> expected(n + 2, 1.0);
+  for (std::size_t i = 0; i < n; ++i) expected[i + 1] += 3 * times * far::nprocs() * values[i];
+  CHECK(far::get(cells, n + 2) == expected);
+  release(cells);
+}
+
+/// A rank that is inside holds up nobody but those who add to the same block, and they know who it
+/// is.
+FAR_TEST(held_blocks_are_told_of) {
+  auto& c = far::detail::here();
+  if (!c.link.coherent()) SKIP("the ranks share no memory");
+  if constexpr (far::detail::accumulates<far::detail::transport, double>) {
+    constexpr std::size_t n = 4096 / sizeof(double) + 1;
+    auto cells = shared_objects<double>(0, n);
+    far::barrier();
+    if (far::rank() == 0) {
+      far::rank_t other = far::nprocs() - 1;
+      std::vector<double> ones(n, 1.0);
+      std::size_t last = cells.offset() + (n - 1) * sizeof(double);
+      far::detail::stripe_lock lock(c.link.address(0, 0), last);
+      CHECK(lock.try_lock(other));
+      auto some = c.link.accumulate(0, cells.offset(), ones.data(), n, 0);
+      std::size_t before = (last / 4096 * 4096 - cells.offset()) / sizeof(double);
+      CHECK_EQ(some.elements, before);
+      CHECK_EQ(some.holder, other);
+      lock.unlock();
+      auto rest = c.link.accumulate(0, cells.offset() + before * sizeof(double),
+                                    ones.data() + before, n - before, 0);
+      CHECK_EQ(rest.elements, n - before);
+    }
+    far::barrier();
+    CHECK(far::get(cells, n) == std::vector<double>(n, 1.0));
+    release(cells);
+  }
+}
+
 /// A float beside one that others accumulate to is another rank's to put.
 FAR_TEST(neighbours_are_left_alone) {
   auto cells = shared_objects<float>(0, 2 * far::nprocs());

@@ -13,7 +13,7 @@
 //   never_coherent        ... in no job                                      shmem, sim
 //   never_waits           the trait async_progress() holds in all jobs       smp, sim
 //   accumulates           puts that add                                      all; shmem: integers
-//   starts_accumulates    puts that add and give a request                   all but shmem
+//   starts_accumulates    puts that add and give a request                   mpi, sim, any
 //   settles_atomics       less than a flush, where atomics alone are due     mpi
 //   has_barrier           a barrier of all ranks that beats signals          mpi, any
 //   watches_memory        a look at each use of the heaps                    sim, any
@@ -22,6 +22,7 @@
 #pragma once
 
 #include <farside/backend/concept.hpp>
+#include <farside/backend/shared/add_in_place.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -121,14 +122,18 @@ concept never_waits = requires { requires B::async_progress(); };
 
 // --- operations --------------------------------------------------------------------------------
 
-/// accumulate() is a put that adds. A back end that has it also has accumulates<C>(), which tells
+/// accumulate() is a put that adds, for rank `me`. It may stop before the end, rather than wait for
+/// another rank, and says where. A back end that has it also has accumulates<C>(), which tells
 /// whether it adds components of type C in this job. Fast links of such a job have accumulate(),
 /// too. Elsewhere accumulates are compare-and-swaps (core/accumulate.hpp).
 template <class L, class C>
-concept accumulates = requires(L& link, rank_t rank, std::size_t offset, const C* from,
-                               std::size_t n) { link.accumulate(rank, offset, from, n); };
+concept accumulates =
+    requires(L& link, rank_t rank, std::size_t offset, const C* from, std::size_t n, rank_t me) {
+      { link.accumulate(rank, offset, from, n, me) } -> std::same_as<accumulated>;
+    };
 
-/// An accumulate with a request. Elsewhere it is complete when it was begun.
+/// An accumulate with a request, in jobs whose memory is not coherent. Elsewhere it is complete
+/// when it was begun.
 template <class B, class C>
 concept starts_accumulates =
     requires(B& link, rank_t rank, std::size_t offset, const C* from, std::size_t n) {

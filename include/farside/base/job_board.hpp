@@ -58,9 +58,10 @@ enum class waiting : std::uint32_t {
   answer,
   others,
   barrier_in_handler,
-  collective_in_handler
+  collective_in_handler,
+  sums
 };
-inline constexpr waiting last_wait = waiting::collective_in_handler;
+inline constexpr waiting last_wait = waiting::sums;
 
 inline const char* name_of(waiting what) {
   constexpr const char* names[] = {"nothing: it computes",
@@ -83,8 +84,9 @@ inline const char* name_of(waiting what) {
                                    "messages of others, to finish exchange",
                                    "the answer of an owner, for an operation on",
                                    "another rank's change of a container",
-                                   "a barrier, inside a handler",
-                                   "a collective, inside a handler"};
+                                    "a barrier, inside a handler",
+                                    "a collective, inside a handler",
+                                    "another rank's accumulate to the same place"};
   return names[static_cast<std::uint32_t>(what)];
 }
 

@@ -15,11 +15,11 @@
 // with this rank's earlier puts to the same elements: flush between. Sums of floating point depend
 // on the order in which they were made, as always.
 //
-// Cost: 1 put, also for many elements, where the transport can add: shared memory (one CPU atomic
-// an element), MPI's own accumulate, servers of a job by messages, OpenSHMEM for
-// integers. Elsewhere (OpenSHMEM for floating point, MPI's strict mode) n compare-and-swaps and a
-// get, 64 in flight together, of which those are repeated that lost a race, and it is complete on
-// return.
+// Cost: 1 put, also for many elements, where the transport can add: shared memory (integers by a
+// CPU atomic each, floating point by a plain loop under a lock of each 4 KiB, about as fast as a
+// copy), MPI's own accumulate, servers of a job by messages, OpenSHMEM for integers. Elsewhere
+// (OpenSHMEM for floating point, MPI's strict mode) n compare-and-swaps and a get, 64 in flight
+// together, of which those are repeated that lost a race, and it is complete on return.
 //
 // All are one-sided: the target takes no part.
 #pragma once
@@ -86,21 +86,35 @@ bool adds_natively(const Link& link) {
     return false;
 }
 
+/// Waits until the rest of an accumulate may be tried again: another rank, perhaps one that has died
+/// meanwhile, adds to the same place. Runs no handlers, so that nothing overtakes what is left.
+[[gnu::cold, gnu::noinline]] inline void await_sums(context& c, rank_t holder) {
+  wait_marker note(c, job::waiting::sums, holder < c.link.nprocs() ? holder : job::no_rank);
+  c.quiet_wait_round();
+}
+
 /// `link`: the back end or a fast link. It adds natively.
 template <class Link, component C>
 void add_natively(Link& link, rank_t rank, std::size_t offset, const C* from, std::size_t n) {
-  if constexpr (accumulates<Link, C>) link.accumulate(rank, offset, from, n);
+  if constexpr (accumulates<Link, C>) {
+    context& c = here();
+    for (;;) {
+      accumulated now = link.accumulate(rank, offset, from, n, c.link.rank());
+      if (now.elements == n || FARSIDE_MUTANT(accumulate_rest_forgotten)) [[likely]]
+        return;
+      from += now.elements, n -= now.elements, offset += now.elements * sizeof(C);
+      await_sums(c, now.holder);
+    }
+  }
 }
 
 template <class Link, component C>
 typename Link::request begin_to_add(Link& link, rank_t rank, std::size_t offset, const C* from,
                                     std::size_t n) {
-  if constexpr (starts_accumulates<Link, C>) {
-    return link.async_accumulate(rank, offset, from, n);
-  } else {
-    add_natively(link, rank, offset, from, n);
-    return {};
-  }
+  if constexpr (starts_accumulates<Link, C>)
+    if (!link.coherent()) return link.async_accumulate(rank, offset, from, n);
+  add_natively(link, rank, offset, from, n);
+  return {};
 }
 
 /// One batch of add_by_swaps. An addition that lost a race learns what it should have expected.

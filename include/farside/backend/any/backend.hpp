@@ -74,8 +74,10 @@ class backend {
     return port_->accumulates(kind_of_component<C>());
   }
   template <component C>
-  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
-    port_->accumulate(kind_of_component<C>(), rank, offset, from, n);
+  accumulated accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n, rank_t me) {
+    if (facts_.segments) [[likely]]
+      return facts_.segments.accumulate(rank, offset, from, n, me);
+    return port_->accumulate(kind_of_component<C>(), rank, offset, from, n, me);
   }
   template <component C>
   request async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {

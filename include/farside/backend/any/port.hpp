@@ -65,8 +65,8 @@ class port {
   virtual request async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes) = 0;
 
   virtual bool accumulates(component_kind) const = 0;
-  virtual void accumulate(component_kind, rank_t rank, std::size_t offset, const void* from,
-                          std::size_t n) = 0;
+  virtual accumulated accumulate(component_kind, rank_t rank, std::size_t offset, const void* from,
+                                 std::size_t n, rank_t me) = 0;
   virtual request async_accumulate(component_kind, rank_t rank, std::size_t offset,
                                    const void* from, std::size_t n) = 0;
 

@@ -100,11 +100,13 @@ class port_of final : public port {
         return false;
     });
   }
-  void accumulate(component_kind kind, rank_t rank, std::size_t offset, const void* from,
-                  std::size_t n) override {
-    with_component(kind, [&]<class C> {
+  accumulated accumulate(component_kind kind, rank_t rank, std::size_t offset, const void* from,
+                         std::size_t n, rank_t me) override {
+    return with_component(kind, [&]<class C> {
       if constexpr (detail::accumulates<Link, C>)
-        link_.accumulate(rank, offset, static_cast<const C*>(from), n);
+        return link_.accumulate(rank, offset, static_cast<const C*>(from), n, me);
+      else
+        return accumulated{};
     });
   }
   request async_accumulate(component_kind kind, rank_t rank, std::size_t offset, const void* from,
@@ -113,7 +115,7 @@ class port_of final : public port {
       if constexpr (starts_accumulates<Link, C>)
         return request(link_.async_accumulate(rank, offset, static_cast<const C*>(from), n));
       else
-        return accumulate(kind, rank, offset, from, n), request();
+        return accumulate(kind, rank, offset, from, n, link_.rank()), request();
     });
   }
 

@@ -107,17 +107,15 @@ class backend {
     return shared_ || far_.accumulates<C>();
   }
   template <component C>
-  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+  accumulated accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n, rank_t me) {
     if (shared_) [[likely]]
-      return add_in_place(memory_.address(rank, offset), from, n);
-    far_.accumulate(rank, offset, from, n);
+      return memory_.accumulate(rank, offset, from, n, me);
+    return far_.accumulate(rank, offset, from, n, me);
   }
+  /// Of ranks that do not share memory.
   template <component C>
   request async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
-    if (!shared_) [[unlikely]]
-      return far_.async_accumulate(rank, offset, from, n);
-    add_in_place(memory_.address(rank, offset), from, n);
-    return {};
+    return far_.async_accumulate(rank, offset, from, n);
   }
 
   template <atomic_op Op, atomic_word T>

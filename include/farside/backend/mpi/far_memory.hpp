@@ -69,9 +69,10 @@ class far_memory {
     return served_ ? messages_.accumulates() : window_.accumulates();
   }
   template <component C>
-  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+  accumulated accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n, rank_t) {
     served_ ? messages_.accumulate(rank, offset, from, n)
             : window_.accumulate(rank, offset, from, n);
+    return {n};
   }
   template <component C>
   request async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {

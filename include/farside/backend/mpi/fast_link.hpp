@@ -99,8 +99,9 @@ class window_link {
   }
 
   template <component C>
-  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+  accumulated accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n, rank_t) {
     w_->accumulate(rank, offset, from, n);
+    return {n};
   }
 
   [[gnu::always_inline]] void flush(rank_t rank) {

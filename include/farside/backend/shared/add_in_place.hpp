@@ -1,11 +1,6 @@
-// Additions to memory that other CPUs add to at the same time: accumulate on coherent memory, and
-// by processes that serve a segment.
-//
-// One atomic an element, relaxed: like a put, an accumulate is ordered by flush alone. Integers are
-// one fetch_add each, floating point is a compare-and-swap loop. On an arm64 core (Neoverse N1) an
-// element takes 5.6 and 7.3 ns, where a plain vectorised addition takes 0.9. The usual way to that
-// speed is a lock around a block; we do without: a rank that is stopped inside it, by the scheduler
-// or for good, would stop all others, and those who serve a segment must never wait.
+// What an accumulate adds, and additions of integers to memory that other CPUs add to at the same
+// time: one atomic an element, relaxed. Like a put, an accumulate is ordered by flush alone.
+// Floating point is added under locks (stripe_locks.hpp).
 #pragma once
 
 #include <farside/backend/concept.hpp>
@@ -13,6 +8,8 @@
 #include <atomic>
 #include <bit>
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 namespace far::inline FARSIDE_BACKEND::detail {
@@ -33,19 +30,20 @@ constexpr word_for<C> added(word_for<C> word, C addend) {
   return std::bit_cast<word_for<C>>(static_cast<C>(std::bit_cast<C>(word) + addend));
 }
 
+/// How much of an accumulate was done. Less than all of it: somebody else was adding to the next
+/// element's block. What is left can be tried again.
+struct accumulated {
+  static constexpr rank_t unknown = ~rank_t{0};
+  std::size_t elements = 0;
+  rank_t holder = unknown;  ///< who that was, if it is known; a server has a number after the ranks
+};
+
 template <component C>
-void add_in_place(void* at, const C* from, std::size_t n) {
-  auto* words = static_cast<word_for<C>*>(at);
-  for (std::size_t i = 0; i < n; ++i) {
-    std::atomic_ref<word_for<C>> word(words[i]);
-    if constexpr (std::integral<C>) {
-      word.fetch_add(from[i], std::memory_order_relaxed);
-    } else {
-      word_for<C> old = word.load(std::memory_order_relaxed);
-      while (!word.compare_exchange_weak(old, added(old, from[i]), std::memory_order_relaxed)) {
-      }
-    }
-  }
+  requires std::integral<C>
+void add_atomically(void* at, const C* from, std::size_t n) {
+  auto* words = static_cast<C*>(at);
+  for (std::size_t i = 0; i < n; ++i)
+    std::atomic_ref<C>(words[i]).fetch_add(from[i], std::memory_order_relaxed);
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

@@ -12,7 +12,7 @@
 #pragma once
 
 #include <farside/backend/optional.hpp>
-#include <farside/backend/shared/add_in_place.hpp>
+#include <farside/backend/shared/stripe_locks.hpp>
 #include <farside/base/cpu_atomics.hpp>
 #include <farside/base/mutants.hpp>
 #include <farside/base/word_copy.hpp>
@@ -86,8 +86,8 @@ class segment_operations {
     return true;
   }
   template <component C>
-  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
-    add_in_place(self().address(rank, offset), from, n);
+  accumulated accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n, rank_t me) {
+    return add_to_segment(self().address(rank, 0), offset, from, n, me);
   }
 
   template <class T>

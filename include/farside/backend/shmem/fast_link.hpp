@@ -50,8 +50,8 @@ class heap_link {
     return of_->atomic_load<T>(rank, offset);
   }
   template <std::unsigned_integral C>
-  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
-    of_->accumulate(rank, offset, from, n);
+  accumulated accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n, rank_t me) {
+    return of_->accumulate(rank, offset, from, n, me);
   }
   void flush(rank_t) { of_->flush(); }
   void flush() { of_->flush(); }

@@ -82,7 +82,7 @@ class heap_operations {
     return std::integral<C>;
   }
   template <std::unsigned_integral C>
-  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
+  accumulated accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n, rank_t) {
     int pe = static_cast<int>(rank);
     for (std::size_t i = 0; i < n; ++i, offset += sizeof(C))
       if constexpr (sizeof(C) == 8)
@@ -90,6 +90,7 @@ class heap_operations {
       else
         shmem_uint_atomic_add(at<unsigned>(offset), from[i], pe);
     traffic_.puts.begin(traffic_.threads);
+    return {n};
   }
 
   template <atomic_op Op, atomic_word T>

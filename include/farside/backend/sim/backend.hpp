@@ -85,10 +85,13 @@ class backend {
   static constexpr bool accumulates() {
     return true;
   }
-  /// The source is copied: it may be reused.
+  /// The source is copied: it may be reused. Now and then a part of it is left to be tried again,
+  /// as if another rank were adding to the same place.
   template <component C>
-  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
-    async_accumulate(rank, offset, from, n).wait();
+  accumulated accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n, rank_t) {
+    std::size_t now = world_->how_many(n);
+    if (now != 0) async_accumulate(rank, offset, from, now).wait();
+    return {now};
   }
   template <component C>
   request async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {

@@ -89,6 +89,11 @@ class world {
               bool writes, function_ref<void(void* word)> change);
   events async_atomic(rank_t me, rank_t target, std::size_t offset, std::size_t bytes, void* old,
                       std::function<void(void*, void*)> change);
+  /// How many of `n` elements are added now, before somebody else adds to the next one.
+  std::size_t how_many(std::size_t n) {
+    constexpr chance blocked = 48;
+    return adversary_.active() && adversary_.happens(blocked) ? adversary_.below(n + 1) : n;
+  }
   void flush(rank_t me, std::optional<rank_t> target);
   void signal(rank_t me, rank_t target, std::size_t offset);
   bool await(rank_t me, std::size_t offset, std::uint64_t count);

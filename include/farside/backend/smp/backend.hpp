@@ -117,12 +117,6 @@ class backend : private shared_memory {
     return {};
   }
 
-  template <component C>
-  request async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
-    accumulate(rank, offset, from, n);
-    return {};
-  }
-
   template <atomic_op Op, atomic_word T>
   request async_fetch_op(rank_t rank, std::size_t offset, T value, T& old) {
     old = fetch_op<Op>(rank, offset, value);

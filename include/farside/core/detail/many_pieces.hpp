@@ -91,7 +91,7 @@ struct begins_accumulate {
   template <class T>
   static void copy(context& c, ptr<T> to, const T* from, std::size_t n) {
     using C = component_of<T>;
-    add_in_place(c.link.address(to.rank(), to.offset()), reinterpret_cast<const C*>(from),
+    add_natively(c.link, to.rank(), to.offset(), reinterpret_cast<const C*>(from),
                  n * (sizeof(T) / sizeof(C)));
     note(c, operation::put, to.rank(), n * sizeof(T), false);
   }

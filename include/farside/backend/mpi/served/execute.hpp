@@ -48,11 +48,16 @@ inline std::uint64_t execute(mapped_segments memory, const header& h) {
   return result;
 }
 
-/// The additions of an accumulate, likewise by CPU atomics.
-inline void execute_additions(mapped_segments memory, const header& h, const void* addends) {
+/// The additions of an accumulate, as the ranks of the node make theirs; `done` counts its bytes.
+/// Whether that was all: false, if somebody else is adding to the same place.
+inline bool execute_additions(mapped_segments memory, const header& h, const char* addends,
+                              std::size_t& done, rank_t me) {
   auto add = [&]<component C>(C) {
-    add_in_place(memory.address(h.local, h.offset), static_cast<const C*>(addends),
-                 h.bytes / sizeof(C));
+    auto now =
+        memory.accumulate(h.local, h.offset + done, reinterpret_cast<const C*>(addends + done),
+                          (h.bytes - done) / sizeof(C), me);
+    done += now.elements * sizeof(C);
+    return done == h.bytes;
   };
   switch (static_cast<addend>(h.op)) {
     case addend::uint32:
@@ -61,7 +66,7 @@ inline void execute_additions(mapped_segments memory, const header& h, const voi
       return add(std::uint64_t{});
     case addend::float32:
       return add(float{});
-    case addend::float64:
+    default:
       return add(double{});
   }
 }

@@ -90,8 +90,14 @@ class memory {
   template <component C>
   void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
     if (reach_[rank] < 0) return put_pieces(rank, offset, from, n * sizeof(C), addend_of<C>);
-    add_in_place(near_.address(local(rank), offset), from, n);
-    now_and_then();
+    patience rounds(oversubscribed_);
+    for (;;) {
+      auto now = near_.accumulate(local(rank), offset, from, n, mpi_->rank());
+      from += now.elements, n -= now.elements, offset += now.elements * sizeof(C);
+      if (n == 0) return now_and_then();
+      if (!progress()) rounds.rest();
+      check_lost();
+    }
   }
 
   template <atomic_op Op, atomic_word T>

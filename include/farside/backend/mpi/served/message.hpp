@@ -13,7 +13,7 @@
 //   get           header          ---------->  copied, or sent from the segment  <-- bytes
 //   atomic        header          ---------->  CPU atomic                 <-- old value
 //   signal        header          ---------->  CPU atomic, wakes
-//   accumulate    header + bytes  ---------->  added to the segment, by CPU atomics
+//   accumulate    header + bytes  ---------->  added to the segment, as ranks of its node do
 //   fence         header          ---------->                             <-- empty answer
 #pragma once
 

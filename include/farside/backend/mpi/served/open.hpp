@@ -58,7 +58,10 @@ inline void memory::open(session& mpi, const start_options& options) {
   MPI_Comm_dup(mpi.whole(), &requests_);
   MPI_Comm_dup(mpi.whole(), &answers_);
   client_.open(requests_, answers_, limit_);
-  if (!has_servers || mpi.serves()) server_.open(requests_, answers_, near_, limit_);
+  int all = 0;
+  MPI_Comm_size(mpi.whole(), &all);
+  rank_t number = mpi.serves() ? static_cast<rank_t>(all) - mpi.nprocs() + mpi.rank() : mpi.rank();
+  if (!has_servers || mpi.serves()) server_.open(requests_, answers_, near_, limit_, number);
   serves_in_calls_ = mpi.settings().how == strategy::two_sided;
   if (mpi.multiple_threads()) gate_.need();
   if (mpi.settings().how == strategy::progress_thread) begin_thread();

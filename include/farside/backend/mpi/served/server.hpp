@@ -1,5 +1,7 @@
 // The server: receives requests from anybody, executes them on the segments of its group, answers.
-// It never waits: whatever takes time is begun, and looked after later.
+// It never waits: whatever takes time is begun, and looked after later. An accumulate to a block
+// that another process is adding to at this moment (stripe_locks.hpp) stays at the head, for the
+// next call.
 //
 // Receives are posted ahead, and messages match them in the order in which they were posted: the
 // head of the ring is always the next request. A request is executed when it has come to the head,
@@ -35,7 +37,9 @@ class server {
   server& operator=(const server&) = delete;
 
   /// Posts the receives. `memory` holds the segments of the group, and must stay.
-  void open(MPI_Comm requests, MPI_Comm answers, shared_memory& memory, const limits& limit);
+  /// `me` is the number of this process.
+  void open(MPI_Comm requests, MPI_Comm answers, shared_memory& memory, const limits& limit,
+            rank_t me);
   /// When nobody will ask any more.
   void close();
   bool is_open() const { return !ring_.empty(); }
@@ -45,11 +49,16 @@ class server {
     int served = 0;
     for (; served < most && sending_.size() < most_answers; ++served) {
       posted& head = ring_[head_];
-      int arrived = 0;
-      MPI_Status status;
-      MPI_Test(&head.receive, &arrived, &status);
-      if (!arrived) break;
-      handle(head.message.get(), status.MPI_SOURCE);
+      if (!blocked_) {
+        int arrived = 0;
+        MPI_Status status;
+        MPI_Test(&head.receive, &arrived, &status);
+        if (!arrived) break;
+        client_of_head_ = status.MPI_SOURCE;
+        added_ = 0;
+      }
+      blocked_ = !handle(head.message.get(), client_of_head_);
+      if (blocked_) break;
       MPI_Start(&head.receive);
       head_ = (head_ + 1) % ring_.size();
     }
@@ -76,7 +85,8 @@ class server {
     std::uint32_t slot;
   };
 
-  void handle(const char* message, int client) {
+  /// False: not all of it could be done now, and it is to be called again.
+  bool handle(const char* message, int client) {
     header h;
     std::memcpy(&h, message, sizeof h);
     switch (h.what) {
@@ -84,23 +94,24 @@ class server {
         memory_->put(h.local, h.offset, message + sizeof h, h.bytes);
         break;
       case kind::accumulate:
-        execute_additions(*memory_, h, message + sizeof h);  // aligned: header and buffer are
+        if (!execute_additions(*memory_, h, message + sizeof h, added_, me_)) return false;
         break;
       case kind::signal:
         memory_->signal(h.local, h.offset);
         break;
       case kind::get:
-        return send_bytes(h, client);
+        return send_bytes(h, client), true;
       case kind::long_put:
-        return receive_bytes(h, client);
+        return receive_bytes(h, client), true;
       case kind::fence:
         break;
       default: {
         std::uint64_t old = execute(*memory_, h);
-        return send_small(&old, h.width, client, h.slot);
+        return send_small(&old, h.width, client, h.slot), true;
       }
     }
     if (h.answered) confirm(client, h.slot);
+    return true;
   }
 
   /// A rank that is told that its puts are complete tells others, which may look by loads.
@@ -164,15 +175,20 @@ class server {
   MPI_Comm requests_ = MPI_COMM_NULL, answers_ = MPI_COMM_NULL;
   shared_memory* memory_ = nullptr;
   limits limit_{};
+  rank_t me_ = 0;
   std::vector<posted> ring_;
   std::size_t head_ = 0;
+  bool blocked_ = false;    ///< the request at the head has come, and could not be done at once
+  int client_of_head_ = 0;  ///< who has sent it, then
+  std::size_t added_ = 0;   ///< bytes of an accumulate at the head that are done
   std::vector<answer> sending_;
   std::vector<arrival> arriving_;
   std::vector<std::unique_ptr<char[]>> small_;  ///< buffers of 8 bytes, to be used again
 };
 
 inline void server::open(MPI_Comm requests, MPI_Comm answers, shared_memory& memory,
-                         const limits& limit) {
+                         const limits& limit, rank_t me) {
+  me_ = me;
   requests_ = requests;
   answers_ = answers;
   memory_ = &memory;
