@@ -112,10 +112,7 @@ class port_of final : public port {
   request async_accumulate(component_kind kind, rank_t rank, std::size_t offset, const void* from,
                            std::size_t n) override {
     return with_component(kind, [&]<class C> {
-      if constexpr (starts_accumulates<Link, C>)
-        return request(link_.async_accumulate(rank, offset, static_cast<const C*>(from), n));
-      else
-        return accumulate(kind, rank, offset, from, n, link_.rank()), request();
+      return begin_accumulate(link_, rank, offset, static_cast<const C*>(from), n);
     });
   }
 
@@ -215,6 +212,18 @@ class port_of final : public port {
   }
 
  private:
+  /// With its own link parameter: what only some links have is looked up where one is used.
+  template <class L, class C>
+  static request begin_accumulate(L& link, rank_t rank, std::size_t offset, const C* from,
+                                  std::size_t n) {
+    if constexpr (starts_accumulates<L, C>)
+      return request(link.async_accumulate(rank, offset, from, n));
+    else if constexpr (detail::accumulates<L, C>)
+      return link.accumulate(rank, offset, from, n, link.rank()), request();
+    else
+      return request();
+  }
+
   Link link_;
 };
 
