@@ -4,7 +4,6 @@
 
 #include <toolkit/words.hpp>
 
-#include <charconv>
 #include <utility>
 
 namespace matrix_program {
@@ -20,17 +19,10 @@ std::optional<far::matrix_format> format(toolkit::option_reader& in) {
   return one_of<f>(in, {{"mtx", f::market}, {"el", f::edge_list}, {"fsm", f::binary}});
 }
 
-void grid(toolkit::option_reader& in, request& result) {
-  std::string text = in.value("a grid");
-  const char *at = text.data(), *end = at + text.size();
-  auto rows = std::from_chars(at, end, result.grid_rows);
-  if (rows.ec == std::errc{} && rows.ptr != end && *rows.ptr == 'x') {
-    auto columns = std::from_chars(rows.ptr + 1, end, result.grid_columns);
-    if (columns.ec == std::errc{} && columns.ptr == end && result.grid_rows - 1 < 1024 &&
-        result.grid_columns - 1 < 1024)
-      return;
-  }
-  refuse("--grid ", text, ": that is no grid of at most 1024 x 1024 ranks, such as 2x3");
+void grid(toolkit::option_reader& in, request& to) {
+  const auto sides =
+      matrices::extents(in, 2, 2, 1024, "grid of at most 1024 x 1024 ranks, such as 2x3");
+  to.grid_rows = sides[0], to.grid_columns = sides[1];
 }
 
 std::vector<std::string> all_names() {

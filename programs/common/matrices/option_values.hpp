@@ -47,4 +47,23 @@ T one_of(toolkit::option_reader& in, const std::vector<std::pair<std::string, T>
   refuse(in.name(), " ", text, ": it is one of ", names);
 }
 
+/// Two or three numbers from 1 to `most`, such as 2x3.
+inline std::vector<std::size_t> extents(toolkit::option_reader& in, std::size_t least_count,
+                                        std::size_t most_count, std::size_t most,
+                                        const std::string& what) {
+  const std::string text = in.value(what);
+  std::vector<std::size_t> result;
+  const char *at = text.data(), *end = at + text.size();
+  while (true) {
+    std::size_t n = 0;
+    auto [behind, failed] = std::from_chars(at, end, n);
+    if (failed != std::errc{} || n - 1 >= most) break;
+    result.push_back(n);
+    if (behind == end && result.size() >= least_count && result.size() <= most_count) return result;
+    if (behind == end || *behind != 'x') break;
+    at = behind + 1;
+  }
+  refuse(in.name(), " ", text, ": that is no ", what);
+}
+
 }  // namespace matrices
