@@ -9,6 +9,10 @@
 
 #include <farside/algorithms/exchange.hpp>
 #include <farside/algorithms/hash_map_buffer.hpp>
+#include <farside/algorithms/load_matrix.hpp>
+#include <farside/algorithms/multiply.hpp>
+#include <farside/algorithms/multiply_model.hpp>
+#include <farside/algorithms/multiply_plan.hpp>
 #include <farside/algorithms/visit.hpp>
 #include <farside/containers/array.hpp>
 #include <farside/containers/bloom_filter.hpp>
@@ -18,7 +22,9 @@
 #include <farside/containers/darray.hpp>
 #include <farside/containers/fast_queue.hpp>
 #include <farside/containers/hash_map.hpp>
+#include <farside/containers/matrix.hpp>
 #include <farside/containers/plain_bloom_filter.hpp>
+#include <farside/containers/sparse_matrix.hpp>
 #include <farside/core/accumulate.hpp>
 #include <farside/core/atomics.hpp>
 #include <farside/core/box.hpp>
