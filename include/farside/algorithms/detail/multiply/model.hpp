@@ -53,6 +53,7 @@ struct multiply_estimate {
   }
 };
 
+/// "c", "near" and so on, as options of programs have them. Local; no communication.
 inline std::string to_text(stationary algorithm) {
   constexpr const char* names[] = {"automatic", "c", "a", "b", "layers", "summa", "slices"};
   return names[static_cast<int>(algorithm)];
