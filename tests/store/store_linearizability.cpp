@@ -237,26 +237,26 @@ void check_histories_without_room(const char* name, int wanted) {
 
 }  // namespace
 
-FAR_TEST(histories_in_buckets) { check_histories<small_pair>("store, in buckets,", 300, false); }
+FAR_TEST(histories_in_buckets) { check_histories<small_pair>("store, in buckets,", 100, false); }
 FAR_TEST(histories_in_buckets_growing) {
-  check_histories<small_pair>("store, in buckets, growing,", 150, true);
+  check_histories<small_pair>("store, in buckets, growing,", 60, true);
 }
-FAR_TEST(histories_of_objects) { check_histories<large_pair>("store of objects,", 300, false); }
+FAR_TEST(histories_of_objects) { check_histories<large_pair>("store of objects,", 100, false); }
 FAR_TEST(histories_of_objects_growing) {
-  check_histories<large_pair>("store of objects, growing,", 300, true);
+  check_histories<large_pair>("store of objects, growing,", 100, true);
 }
-FAR_TEST(histories_with_cells) { check_histories<counted_pair>("store with cells,", 300, false); }
+FAR_TEST(histories_with_cells) { check_histories<counted_pair>("store with cells,", 100, false); }
 FAR_TEST(histories_with_two_cells) {
-  check_histories<counted_twice>("store with two cells, growing,", 300, true);
+  check_histories<counted_twice>("store with two cells, growing,", 100, true);
 }
 FAR_TEST(histories_of_any_length) {
-  check_histories<long_pair>("store of values of any length,", 300, true);
+  check_histories<long_pair>("store of values of any length,", 100, true);
 }
 FAR_TEST(histories_of_objects_without_room) {
-  check_histories_without_room<large_pair>("store of objects, without room,", 150);
+  check_histories_without_room<large_pair>("store of objects, without room,", 60);
 }
 FAR_TEST(histories_of_any_length_without_room) {
-  check_histories_without_room<long_pair>("store of values of any length, without room,", 150);
+  check_histories_without_room<long_pair>("store of values of any length, without room,", 60);
 }
 
 }  // namespace store_linearizability_tests

@@ -77,7 +77,10 @@ class store {
   /// been copied on return; the entry is visible some time later, after fence() for certain. Where
   /// `pending_slots` posts of this rank wait at the owner already, this waits, too. One-sided. W + A,
   /// 2 waits; own keys: nothing.
-  void post(const K& key, const V& value) { state_->posts.post(*state_, key, value); }
+  void post(const K& key, const V& value) {
+    own_part free_of_charge(*state_, key);
+    state_->posts.post(*state_, key, value);
+  }
 
   /// The value of a key, if it has one. One-sided. Up to 64 bytes: R, 1 wait. Larger: R, 1 wait, if
   /// this rank remembers where it lies, else 2R, 2 waits.
@@ -203,6 +206,7 @@ class store {
   future<bool> async_contains(const K& key) const {
     return async_get(key).then([](const std::optional<V>& found) { return found.has_value(); });
   }
+  /// Changes, not waited for, as said above. One-sided.
   future<bool> async_put(const K& key, const V& value) {
     if constexpr (core::in_bucket)
       return detail::stores::begin_change(*state_, detail::stores::put_there(),
@@ -240,6 +244,7 @@ class store {
     else
       return detail::stores::at_once([&] { return erase(key); });
   }
+  /// Parts and cells, not waited for, as said above. One-sided.
   template <class M, class C>
     requires std::derived_from<V, C>
   future<std::optional<M>> async_get(const K& key, M C::* which) const {

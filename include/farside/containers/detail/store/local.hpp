@@ -39,7 +39,7 @@ class local_iterator {
 
   local_iterator() = default;  ///< the end
   explicit local_iterator(Core& of)
-      : of_(&of), table_(&map::settled(of, of.members.rank())), changes_(of.changes) {
+      : of_(&of), table_(&own_table(of)), changes_(of.changes) {
     next();
   }
   local_iterator(const local_iterator& from)
@@ -67,6 +67,10 @@ class local_iterator {
   }
 
  private:
+  static map::table& own_table(Core& of) {
+    uncounted own(of.c);
+    return map::settled(of, of.members.rank());
+  }
   void check() const {
     if (FARSIDE_CHECKED && of_->changes != changes_)
       raise(of_->full_name(),

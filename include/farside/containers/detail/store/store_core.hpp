@@ -37,7 +37,8 @@ class store_core : public object_index<Key, Value, Placement> {
   }
   void before_barrier() override {
     base::before_barrier();
-    if (this->memory.before_barrier()) this->tables.tell_all();
+    if (this->memory.before_barrier() && !FARSIDE_MUTANT(store_others_not_told))
+      this->tables.tell_all();
   }
   void after_barrier() override {
     base::after_barrier();

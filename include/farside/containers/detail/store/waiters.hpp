@@ -169,6 +169,7 @@ class waiters {
         [&m, this, key, state, all = m.shared](future<std::optional<Value>> from) {
           if (all->of.load() == nullptr) return hand_on_end(std::move(from), *state);
           ++all->continuing;
+          if (FARSIDE_MUTANT(store_answer_counted_early)) all->counts.count_handled();
           try {
             if (std::optional<Value> value = from.get()) {
               state->set(*std::move(value));
@@ -183,7 +184,7 @@ class waiters {
             if (!state->ready) state->fail(std::current_exception());
           }
           --all->continuing;
-          all->counts.count_handled();
+          if (!FARSIDE_MUTANT(store_answer_counted_early)) all->counts.count_handled();
         });
   }
 
@@ -205,10 +206,12 @@ class waiters {
     waiters& mine = m.waiting;
     auto state = std::make_shared<future_state<std::optional<Value>>>();
     const word hash = Core::hash_of(key);
-    {  // first: whoever finds the bucket parked may call before this has returned
+    auto note = [&] {
       std::lock_guard lock(mine.mutex_);
       mine.notes_.emplace(hash, note_of{key, state});
-    }
+    };
+    // First: whoever finds the bucket parked may call before this has returned.
+    if (!FARSIDE_MUTANT(store_noted_too_late)) note();
     std::optional<Value> there;
     changed what = changed::blocked;
     try {
@@ -218,6 +221,7 @@ class waiters {
     } catch (const std::exception&) {
     }
     if (what == changed::yes) {
+      if (FARSIDE_MUTANT(store_noted_too_late)) note();
       m.shared->counts.count_handled();
       return future<std::optional<Value>>(state);
     }
