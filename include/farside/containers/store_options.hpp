@@ -90,6 +90,7 @@ struct by_hash {
 template <auto... Members>
 struct cells {
   static constexpr std::size_t count = sizeof...(Members);
+  /// Local; no communication.
   static constexpr auto members = std::tuple(Members...);
 };
 template <class V>
