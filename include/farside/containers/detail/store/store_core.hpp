@@ -1,6 +1,7 @@
 // A store's state, and what it does with one key: docs/protocols/store.md.
 #pragma once
 
+#include <farside/containers/detail/store/place_cache.hpp>
 #include <farside/containers/detail/store/posts.hpp>
 #include <farside/containers/detail/store/remote_objects.hpp>
 #include <farside/containers/detail/store/slots.hpp>
@@ -93,8 +94,7 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
   }
   void remember(const K& key, const place& at) {
     if (this->c.threads != thread_level::single) return;
-    known_.remember(this->tables.epoch, this->tables.of(this->place_of(key).member), at.words,
-                    at.at, key);
+    known_.remember(this->tables.epoch, at.words, at.at, key);
   }
   void forget(const K& key) {
     if (auto* known = known_.find(this->tables.epoch, key)) known->forget();
@@ -502,7 +502,7 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
   }
 
   static constexpr std::size_t most_copies = 4096;
-  map::cell_cache<K, hash<K>> known_;
+  place_cache<K, hash<K>> known_;
   std::unordered_map<word, std::pair<K, Value>> copies_;  ///< by the hashes of their keys
   word puts_ = 0;
 };
