@@ -81,7 +81,7 @@ refuses "no such folder" "cannot save none/out: .*No such file or directory" wav
 refuses "no folder for a drawing" "none/out.svg: .*No such file or directory" wavelets plot none/out.svg
 refuses "a segment that is too small" "no room for 5832 bytes .* in the segment of rank [0-2]: " \
   wavelets --segment 1M -d 3 -e 0 --max-level 4 save out
-refuses "a segment that is too small for details" "the tree, compress: rank [0-2] has no room for its part" \
+refuses "a segment that is too small for details" "no room for 46656 bytes .* in the segment of rank [0-2]: " \
   wavelets --segment 1536K -d 3 -e 0 --max-level 3 compress save out
 # What is no file must not be replaced by one: a pipe stands for devices such as /dev/full.
 mkfifo pipe
