@@ -4,6 +4,7 @@
 #include <farside/containers/detail/map/growth.hpp>
 #include <farside/containers/detail/store/store_core.hpp>
 
+#include <exception>
 #include <iterator>
 #include <optional>
 
@@ -27,7 +28,7 @@ class local_iterator {
   using layout = object<Value>;
   using form = typename map::stored<Value>;
 
-  static constexpr bool has_own_form = plain<Value>;
+  static constexpr bool has_own_form = plain<Value> && alignof(Value) <= 16;
 
  public:
   using value_type = local_entry<K, Value>;
@@ -46,7 +47,10 @@ class local_iterator {
     if (of_ != nullptr) index_ -= from.now_ != nullptr, next();
   }
   local_iterator& operator=(const local_iterator&) = delete;
-  ~local_iterator() { store_back(); }
+  /// Throws if a changed copy has no room, unless an exception is on its way already.
+  ~local_iterator() noexcept(false) {
+    if (std::uncaught_exceptions() == unwinding_) store_back();
+  }
 
   reference operator*() const {
     check();
@@ -188,6 +192,7 @@ class local_iterator {
   std::optional<Value> copy_;
   std::vector<std::byte> before_;
   Value* now_ = nullptr;
+  int unwinding_ = std::uncaught_exceptions();
 };
 
 template <class Core>
