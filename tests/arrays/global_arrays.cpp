@@ -192,7 +192,7 @@ FAR_TEST(lists_of_places) {
 }
 
 FAR_TEST(tickets) {
-  far::global_array<std::int64_t, 1> next({3});
+  far::global_array<std::int64_t, 1> next(3);
   std::int64_t sum = 0, last = -1;
   for (int i = 0; i < 5; ++i) {
     std::int64_t t = next.fetch_add(1, 1);
@@ -208,7 +208,7 @@ FAR_TEST(tickets) {
 FAR_TEST(fences) {
   const auto n = static_cast<std::ptrdiff_t>(far::nprocs());
   far::global_array<std::int64_t, 2> f({n, n}, {.distribution = far::blocks({0, 1})});
-  far::global_array<std::int32_t, 1> told({n});
+  far::global_array<std::int32_t, 1> told(n);
   const auto me = static_cast<std::ptrdiff_t>(far::rank());
   for (std::int32_t round = 1; round <= 3; ++round) {
     std::vector<std::int64_t> column(static_cast<std::size_t>(n), 1000 * round + me);
@@ -234,7 +234,7 @@ FAR_TEST(of_complex_numbers_and_structures) {
   struct place {
     short x, y, z;
   };
-  far::global_array<place, 1> s({7});
+  far::global_array<place, 1> s(7);
   if (far::rank() == 0) s.put({2, 4}, std::vector<place>{{1, 2, 3}, {4, 5, 6}});
   far::barrier();
   CHECK_EQ(s.get({3, 4})[0].y, 5);
@@ -306,11 +306,7 @@ FAR_TEST(wrong_uses) {
 FAR_TEST(costs) {
   far::global_array<double, 2> f({8, 10}, {.distribution = far::blocks({0, 1})});
   std::vector<double> values(200, 1.0);
-  const patch<2> mine = f.distribution((far::rank() + 1) % far::nprocs());
-  if (mine.empty()) {
-    CHECK(far::nprocs() > 8);
-    SKIP("more ranks than rows");
-  }
+  const patch<2> mine = f.distribution((far::rank() + 1) % f.layout().holders());
   auto count = [](auto work) {
     far::stats::enable();
     auto before = far::stats::snapshot();
@@ -332,7 +328,7 @@ FAR_TEST(costs) {
   CHECK_EQ(count([&] { f.fence(); }), (counts{0, 0, 0, 0}));
   CHECK_EQ(count([&] { f.put(f.all(), values); }), (counts{0, f.layout().holders(), 0, 0}));
   CHECK_EQ(count([&] { f.fence(); }), (counts{0, 0, 0, f.layout().holders()}));
-  far::global_array<std::int64_t, 1> next({1});
+  far::global_array<std::int64_t, 1> next(1);
   CHECK_EQ(count([&] { next.fetch_add(0, 1); }), (counts{0, 0, 1, 0}));
   std::vector<array_index<2>> places{{0, 0}, {7, 9}, {0, 0}};
   CHECK_EQ(count([&] { f.gather(places, std::span(values).first(3)); }), (counts{3, 0, 0, 0}));

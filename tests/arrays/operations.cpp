@@ -101,8 +101,8 @@ FAR_TEST(products) {
       for (std::ptrdiff_t j = 0; j < 2; ++j) st.at({3 + j, i}) = sc.at({1 + i, 2 + j});
     agree(t, st);
 
-    far::global_array<double, 1> x({n + 2}), y({m});
-    serial_array<double, 1> sx({n + 2}), sy({m});
+    far::global_array<double, 1> x(n + 2), y(m);
+    serial_array<double, 1> sx(n + 2), sy(m);
     number(x, sx, 4), number(y, sy, 5);
     far::matvec(0.5, c, c.all(), x, {2, n + 2}, 2.0, y, {0, m});
     for (std::ptrdiff_t i = 0; i < m; ++i) {
@@ -116,7 +116,7 @@ FAR_TEST(products) {
 
 FAR_TEST(wrong_uses) {
   far::global_array<double, 2> a({4, 5}, {.name = "a"}), b({5, 4});
-  far::global_array<double, 1> x({4}), y({4});
+  far::global_array<double, 1> x(4), y(4);
   CHECK_THROWS(far::fill(a, {{0, 0}, {5, 5}}, 1.0), "was given patch [0, 5) x [0, 5)");
   CHECK_THROWS(far::copy(a, b), "has the extents (5, 4), but the others ask for (4, 5)");
   CHECK_THROWS(far::copy(a, {{0, 0}, {2, 2}}, a, {{1, 1}, {3, 3}}), "which overlap");

@@ -187,9 +187,12 @@ void matvec(const std::type_identity_t<T>& alpha, const global_array<T, 2>& a,
   detail::require_operand("matvec", a, pa);
   detail::require_extents("matvec", x, px, {pa.extent(1)});
   detail::require_extents("matvec", y, py, {pa.extent(0)});
-  detail::with_own_rows(y, py, [&](const array_index<1>&, std::span<T> part) {
-    for (T& element : part) element = beta == T{} ? T{} : beta * element;
-  });
+  barrier(y.members());
+  for (std::size_t n = 0; n < y.local_blocks(); ++n)
+    y.local(n).for_each_row(py, [&](const array_index<1>&, std::span<T> part) {
+      for (T& element : part) element = beta == T{} ? T{} : beta * element;
+    });
+  if (!FARSIDE_MUTANT(array_matvec_adds_at_once)) barrier(y.members());
   std::vector<T> of_x, sums;
   a.layout().for_each_own_piece(a.members().rank(), pa, [&](const auto& piece) {
     const patch<2>& part = piece.part;

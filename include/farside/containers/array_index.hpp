@@ -145,6 +145,7 @@ class leading_dimensions {
   constexpr leading_dimensions(Integers... widths)
       : widths_{0, static_cast<std::ptrdiff_t>(widths)...}, given_(true) {}
 
+  /// Whether they are not left out. Local; no communication.
   constexpr bool given() const { return given_; }
   /// Of one dimension but the first. Local; no communication.
   constexpr std::ptrdiff_t operator[](std::size_t dimension) const { return widths_[dimension]; }

@@ -68,8 +68,9 @@ class axis_cut {
     }
     if (chunk_ != 0) return static_cast<std::size_t>(i / chunk_);
     const std::ptrdiff_t longer_end = longer_ * (shortest_ + 1);
-    if (i < longer_end + (FARSIDE_MUTANT(array_edge_in_the_block_before) && shortest_ != 0))
-      return static_cast<std::size_t>(std::min(i / (shortest_ + 1), longer_));
+    if (i < longer_end) return static_cast<std::size_t>(i / (shortest_ + 1));
+    if (FARSIDE_MUTANT(array_edge_in_the_block_before) && i == longer_end && i != 0)
+      return static_cast<std::size_t>(longer_ - 1);
     return static_cast<std::size_t>(longer_ + (i - longer_end) / shortest_);
   }
 

@@ -9,27 +9,16 @@
 #include <farside/base/mutants.hpp>
 #include <farside/containers/array_layout.hpp>
 #include <farside/containers/array_view.hpp>
+#include <farside/containers/global_array_options.hpp>
 #include <farside/core/detail/container.hpp>
 #include <farside/core/rma.hpp>
 #include <farside/core/strided.hpp>
 
 #include <algorithm>
-#include <source_location>
 #include <string>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
-
-/// What a far::global_array can be told when it is made; all members say the same.
-template <std::size_t N>
-struct global_array_options {
-  array_distribution distribution{};  ///< far::blocks(), unless another one is given
-  array_index<N> ghosts{};            ///< how many elements of neighbours each side shows
-  std::string name{};                 ///< "global_array 3" and the like, if it is empty
-  team over{};                        ///< the world, if it is empty
-  /// Where the array is made, for reports of programs that hang. Leave it as it is.
-  std::source_location made_at = std::source_location::current();
-};
 
 namespace detail {
 

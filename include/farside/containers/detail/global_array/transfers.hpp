@@ -110,7 +110,8 @@ void for_each_ghost_box(const patch<N>& block, const array_index<N>& ghosts, Wor
     above.first[d] = block.last[d], above.last[d] = block.last[d] + ghosts[d];
     work(below);
     work(above);
-    core.first[d] = below.first[d], core.last[d] = above.last[d];
+    if (!FARSIDE_MUTANT(array_ghost_corners_missed))
+      core.first[d] = below.first[d], core.last[d] = above.last[d];
   }
 }
 
