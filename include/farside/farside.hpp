@@ -13,6 +13,7 @@
 #include <farside/algorithms/multiply.hpp>
 #include <farside/algorithms/multiply_model.hpp>
 #include <farside/algorithms/multiply_plan.hpp>
+#include <farside/algorithms/on_keys.hpp>
 #include <farside/algorithms/visit.hpp>
 #include <farside/containers/array.hpp>
 #include <farside/containers/bloom_filter.hpp>
@@ -25,6 +26,7 @@
 #include <farside/containers/matrix.hpp>
 #include <farside/containers/plain_bloom_filter.hpp>
 #include <farside/containers/sparse_matrix.hpp>
+#include <farside/containers/store.hpp>
 #include <farside/core/accumulate.hpp>
 #include <farside/core/atomics.hpp>
 #include <farside/core/box.hpp>
@@ -33,6 +35,7 @@
 #include <farside/core/draft.hpp>
 #include <farside/core/future.hpp>
 #include <farside/core/in_order.hpp>
+#include <farside/core/make_team.hpp>
 #include <farside/core/memory.hpp>
 #include <farside/core/mutex.hpp>
 #include <farside/core/native.hpp>

@@ -20,6 +20,7 @@
 
 #include <farside/containers/detail/matrix/state.hpp>
 #include <farside/containers/detail/matrix/tiled.hpp>
+#include <farside/containers/matrix_memory.hpp>
 #include <farside/containers/matrix_tile.hpp>
 #include <farside/core/future.hpp>
 #include <farside/core/print.hpp>
@@ -96,7 +97,7 @@ struct dense_state : matrix_state {
 }  // namespace detail
 
 template <class T>
-class matrix : public detail::tiled<detail::dense_state<T>> {
+class matrix<T, host_memory> : public detail::tiled<detail::dense_state<T>> {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>,
                 "far::matrix holds elements that are moved as bytes: numbers, complex numbers, "
                 "enums, structures of such. For bool take char.");

@@ -19,6 +19,7 @@
 
 #include <farside/containers/detail/matrix/sparse_state.hpp>
 #include <farside/containers/detail/matrix/tiled.hpp>
+#include <farside/containers/matrix_memory.hpp>
 #include <farside/core/future.hpp>
 
 #include <functional>
@@ -30,8 +31,8 @@
 
 namespace far::inline FARSIDE_BACKEND {
 
-template <class T, class I = std::int32_t>
-class sparse_matrix : public detail::tiled<detail::sparse_state<T, I>> {
+template <class T, class I>
+class sparse_matrix<T, I, host_memory> : public detail::tiled<detail::sparse_state<T, I>> {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>,
                 "far::sparse_matrix holds values that are moved as bytes: numbers, complex "
                 "numbers, enums, structures of such. For bool take char.");

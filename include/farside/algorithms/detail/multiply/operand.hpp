@@ -29,16 +29,23 @@ namespace detail {
 
 template <class M>
 inline constexpr bool is_dense_matrix = false;
-template <class T>
-inline constexpr bool is_dense_matrix<matrix<T>> = true;
+template <class T, class Memory>
+inline constexpr bool is_dense_matrix<matrix<T, Memory>> = true;
 template <class M>
 inline constexpr bool is_sparse_matrix = false;
-template <class T, class I>
-inline constexpr bool is_sparse_matrix<sparse_matrix<T, I>> = true;
+template <class T, class I, class Memory>
+inline constexpr bool is_sparse_matrix<sparse_matrix<T, I, Memory>> = true;
 
 /// A matrix that is spread over a team.
 template <class M>
 concept distributed_matrix = is_dense_matrix<M> || is_sparse_matrix<M>;
+
+template <class M>
+inline constexpr bool is_in_device_memory = false;
+template <class T>
+inline constexpr bool is_in_device_memory<matrix<T, device_memory>> = true;
+template <class T, class I>
+inline constexpr bool is_in_device_memory<sparse_matrix<T, I, device_memory>> = true;
 
 template <class T>
 matrix_tile<T> turned(const matrix_tile<T>& tile) {
