@@ -29,6 +29,7 @@
 #include <farside/core/draft.hpp>
 #include <farside/core/future.hpp>
 #include <farside/core/in_order.hpp>
+#include <farside/core/make_team.hpp>
 #include <farside/core/memory.hpp>
 #include <farside/core/mutex.hpp>
 #include <farside/core/native.hpp>

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <farside/containers/detail/store/cells.hpp>
+#include <farside/containers/detail/store/direct_get.hpp>
 #include <farside/containers/detail/store/local.hpp>
 #include <farside/containers/detail/store/whole.hpp>
 
@@ -93,6 +94,11 @@ class store {
       return detail::map::stored<V>::read(found->words.data());
     }
     if (const V* kept = state_->kept(key)) return *kept;
+    if constexpr (detail::stores::can_be_got_directly<V>)
+      if (auto found = detail::stores::get_directly(*state_, key)) {
+        state_->keep(key, *found);
+        return found;
+      }
     if (auto found = get_versioned(key)) return std::move(found->value);
     return std::nullopt;
   }
@@ -400,13 +406,11 @@ class store {
   /// Operations on keys that this rank holds communicate with nobody, and count as nothing.
   class own_part {
    public:
-    own_part(core& m, const K& key) {
-      if (m.c.counts && m.place_of(key).member == m.members.rank()) [[unlikely]]
-        quiet_.emplace(m.c);
-    }
+    FARSIDE_HOT own_part(core& m, const K& key)
+        : quiet_(m.c, m.c.counts && m.place_of(key).member == m.members.rank()) {}
 
    private:
-    std::optional<detail::uncounted> quiet_;
+    detail::uncounted quiet_;
   };
 
   future<bool> async_replace(const char* what, const K& key, const V& value, std::int64_t only) {

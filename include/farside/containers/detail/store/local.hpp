@@ -81,9 +81,44 @@ class local_iterator {
   void next() {
     now_ = nullptr;
     copy_.reset();
-    while (index_ < table_->capacity)
-      if (load(index_++)) return;
+    for (; index_ < table_->capacity; ++index_) {
+      const quick found = load_quickly(index_);
+      if (found == quick::entry || (found == quick::unclear && load(index_))) {
+        ++index_;
+        return;
+      }
+    }
     of_ = nullptr;
+  }
+
+  enum class quick { entry, nothing, unclear };
+
+  /// What nearly every bucket is, where this process reaches its words: empty, or one that is whole and
+  /// not about to move, whose value is referred to where it lies. Else nothing has been decided.
+  FARSIDE_HOT quick load_quickly(word i) {
+    constexpr bool refers = has_own_form && T::key_store::in_place &&
+                            (Core::in_bucket || (layout::fixed && layout::cells == 0));
+    if constexpr (!refers) {
+      return quick::unclear;
+    } else {
+      if (table_->direct == nullptr) return quick::unclear;
+      word* bucket = table_->direct + i * T::bucket_words;
+      const head h(map::load_relaxed(bucket[0]));
+      if (h.raw() == 0) return quick::nothing;
+      if (h.what() != map::state::plain || h.frozen() || h.moved() ||
+          map::atomic(bucket[1]).load(std::memory_order_acquire) != h.version())
+        return quick::unclear;
+      if (map::load_relaxed(bucket[2]) & 1) return quick::nothing;  // parked
+      key_.emplace(T::key_store::read(bucket + 2 + T::value_store::words));
+      if constexpr (Core::in_bucket) {
+        now_ = reinterpret_cast<Value*>(bucket + 2 + 1);
+      } else {
+        word* base = reach(of_->c, {ptr<word>::from_raw(map::load_relaxed(bucket[3])), 0});
+        if (head(map::load_relaxed(*base)).what() != live) return quick::nothing;
+        now_ = reinterpret_cast<Value*>(base + layout::body_at);
+      }
+      return quick::entry;
+    }
   }
 
   /// Whether there is an entry in bucket `i`.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <farside/containers/detail/store/object.hpp>
+#include <farside/containers/detail/store/place_cache.hpp>
 #include <farside/containers/detail/store/slots.hpp>
 
 #include <atomic>
@@ -60,8 +61,7 @@ class object_index : public map::map_core<index_traits<Key, Value, Placement>> {
   }
   void remember(const K& key, const place& at) {
     if (this->c.threads != thread_level::single) return;
-    known_.remember(this->tables.epoch, this->tables.of(this->place_of(key).member), at.words,
-                    at.at, key);
+    known_.remember(this->tables.epoch, at.words, at.at, key);
   }
   void forget(const K& key) {
     if (auto* known = known_.find(this->tables.epoch, key)) known->forget();
@@ -287,7 +287,7 @@ class object_index : public map::map_core<index_traits<Key, Value, Placement>> {
       return 0;
   }
 
-  map::cell_cache<K, hash<K>> known_;
+  place_cache<K, hash<K>> known_;
   word puts_ = 0;
 };
 
