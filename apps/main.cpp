@@ -28,6 +28,9 @@ constexpr const char* usage =
   simulate              makes genomes and reads to try them on
   matrix                makes, converts, shows and checks files of matrices
   wavelets              functions of 1 to 3 dimensions as trees of multiwavelets
+  triangles             counts the triangles of a graph
+  spmv                  multiplies the Laplacian of a grid with a vector
+  scf                   the energy of a small molecule, by the self-consistent field
   demo [-n N]           simulates a genome and reads, counts, assembles, compares
   bench core            measures put, get, atomics and collectives of each back end
   bench containers      measures hash maps, queues and so on beside their floors
@@ -53,6 +56,10 @@ const std::map<std::string, int (*)(const arguments&)> commands = {
     {"matrix", [](const arguments& words) { return far::app::program_command("matrix", words); }},
     {"wavelets",
      [](const arguments& words) { return far::app::program_command("wavelets", words); }},
+    {"triangles",
+     [](const arguments& words) { return far::app::program_command("triangles", words); }},
+    {"spmv", [](const arguments& words) { return far::app::program_command("spmv", words); }},
+    {"scf", [](const arguments& words) { return far::app::program_command("scf", words); }},
     {"simulate",
      [](const arguments& words) { return far::app::program_command("simulate", words); }},
 };
