@@ -35,6 +35,7 @@ constexpr const char* usage =
   bench core            measures put, get, atomics and collectives of each back end
   bench containers      measures hash maps, queues and so on beside their floors
   bench messages        measures messages beside one-sided operations, and draws the figures
+  bench arrays          measures patches of global arrays, and draws the figures
   doctor                says what this machine has, and what to install for the rest
   --version             prints the version
 
