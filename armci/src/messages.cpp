@@ -90,10 +90,29 @@ struct scope_of {
 
 constexpr std::ptrdiff_t at_once = std::ptrdiff_t{1} << 30;  ///< bytes; counts of MPI are ints
 
+/// Of one process, MPI's reduction is no operation at all.
+template <class T>
+void take_magnitudes(void* x, int n) {
+  for (T* at = static_cast<T*>(x); n > 0; --n, ++at) *at = magnitude(*at);
+}
+void take_magnitudes(void* x, int n, int type) {
+  switch (type) {
+    case ARMCI_INT:
+      return take_magnitudes<int>(x, n);
+    case ARMCI_FLOAT:
+      return take_magnitudes<float>(x, n);
+    case ARMCI_DOUBLE:
+      return take_magnitudes<double>(x, n);
+    default:
+      return take_magnitudes<long>(x, n);
+  }
+}
+
 void reduce(int scope, void* x, int n, const char* name, int type, group_record& group) {
   MPI_Datatype of = type_of(type);
   MPI_Op operation = operation_of(name, type);
   scope_of where(scope, group);
+  if (std::string_view(name).starts_with("abs")) take_magnitudes(x, n, type);
   if (where.comm == MPI_COMM_NULL || n <= 0) return;
   MPI_Request request;
   MPI_Iallreduce(MPI_IN_PLACE, x, n, of, operation, where.comm, &request);
