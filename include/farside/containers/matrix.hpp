@@ -19,6 +19,7 @@
 #pragma once
 
 #include <farside/containers/detail/matrix/state.hpp>
+#include <farside/containers/matrix_memory.hpp>
 #include <farside/containers/matrix_tile.hpp>
 #include <farside/core/future.hpp>
 #include <farside/core/print.hpp>
@@ -95,7 +96,7 @@ struct dense_state : matrix_state {
 }  // namespace detail
 
 template <class T>
-class matrix {
+class matrix<T, host_memory> {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>,
                 "far::matrix holds elements that are moved as bytes: numbers, complex numbers, "
                 "enums, structures of such. For bool take char.");

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <farside/containers/detail/matrix/sparse_state.hpp>
+#include <farside/containers/matrix_memory.hpp>
 #include <farside/core/future.hpp>
 
 #include <functional>
@@ -29,8 +30,8 @@
 
 namespace far::inline FARSIDE_BACKEND {
 
-template <class T, class I = std::int32_t>
-class sparse_matrix {
+template <class T, class I>
+class sparse_matrix<T, I, host_memory> {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>,
                 "far::sparse_matrix holds values that are moved as bytes: numbers, complex "
                 "numbers, enums, structures of such. For bool take char.");
