@@ -72,6 +72,10 @@ class runtime {
     /// What serves messages. Empty: FARSIDE_ATTENTION (poll, thread), or poll. `thread` makes the
     /// runtime one for thread_level::multiple.
     std::optional<far::attention> attention{};
+    /// mpi, in a program that has started MPI itself: FARSIDE_MPI=progress_rank may take processes
+    /// of it, which never return from the constructor. They serve, end MPI when the others do, and
+    /// exit. From then on the others use a communicator of their own in place of MPI_COMM_WORLD.
+    bool may_keep_processes = false;
   };
 
   /// Collective over all ranks of the job: returns when all segments are there. 1 barrier.
@@ -122,6 +126,7 @@ class runtime {
     result.threads = with.threads;
     result.segment = with.segment;
     result.attention = with.attention;
+    result.may_keep_processes = with.may_keep_processes;
     return result;
   }
 
