@@ -27,6 +27,7 @@ constexpr const char* usage =
   contigs               assembles contigs from reads or k-mers
   simulate              makes genomes and reads to try them on
   matrix                makes, converts, shows and checks files of matrices
+  multiply              multiplies matrices, dense and sparse, by many algorithms
   wavelets              functions of 1 to 3 dimensions as trees of multiwavelets
   demo [-n N]           simulates a genome and reads, counts, assembles, compares
   bench core            measures put, get, atomics and collectives of each back end
@@ -51,6 +52,8 @@ const std::map<std::string, int (*)(const arguments&)> commands = {
     {"kmers", [](const arguments& words) { return far::app::program_command("kmers", words); }},
     {"contigs", [](const arguments& words) { return far::app::program_command("contigs", words); }},
     {"matrix", [](const arguments& words) { return far::app::program_command("matrix", words); }},
+    {"multiply",
+     [](const arguments& words) { return far::app::program_command("multiply", words); }},
     {"wavelets",
      [](const arguments& words) { return far::app::program_command("wavelets", words); }},
     {"simulate",

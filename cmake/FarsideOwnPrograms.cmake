@@ -7,7 +7,7 @@ add_custom_target(programs)
 add_dependencies(programs carriers)
 find_package(ZLIB QUIET)  # reads and matrices come compressed
 if(NOT ZLIB_FOUND)
-  message(STATUS "farside: without kmers, contigs, simulate and matrix: no zlib found. Install it (Debian: "
+  message(STATUS "farside: without kmers, contigs, simulate, matrix and multiply: no zlib found. Install it (Debian: "
                  "apt install zlib1g-dev)")
 endif()
 
@@ -18,7 +18,7 @@ if(NOT any IN_LIST farside_flavours)
 endif()
 
 foreach(flavour IN LISTS farside_program_flavours)
-  foreach(part common common/genome)
+  foreach(part common common/genome common/matrices)
     string(REPLACE "/" "_" name ${part})
     file(GLOB sources CONFIGURE_DEPENDS programs/${part}/*.cpp)
     add_library(farside_${name}_${flavour} STATIC EXCLUDE_FROM_ALL ${sources})
@@ -26,12 +26,13 @@ foreach(flavour IN LISTS farside_program_flavours)
     target_link_libraries(farside_${name}_${flavour} PRIVATE farside_flavour_${flavour})
   endforeach()
   target_link_libraries(farside_common_genome_${flavour} PUBLIC farside_common_${flavour})
+  target_link_libraries(farside_common_matrices_${flavour} PUBLIC farside_common_genome_${flavour})
   if(ZLIB_FOUND)
     target_link_libraries(farside_common_genome_${flavour} PUBLIC ZLIB::ZLIB)
   endif()
 endforeach()
 
-# farside_own_program(<name> [<part>]): part is what it shares, common or common_genome.
+# farside_own_program(<name> [<part>]): part is what it shares, common, common_genome or common_matrices.
 function(farside_own_program name)
   file(GLOB sources CONFIGURE_DEPENDS programs/${name}/*.cpp)
   farside_program(NAME ${name} SOURCES ${sources} FLAVOURS ${farside_program_flavours} INSTALL)
@@ -52,5 +53,6 @@ if(ZLIB_FOUND)
   foreach(name kmers contigs simulate)
     farside_own_program(${name} common_genome)
   endforeach()
-  farside_own_program(matrix common_genome)
+  farside_own_program(matrix common_matrices)
+  farside_own_program(multiply common_matrices)
 endif()

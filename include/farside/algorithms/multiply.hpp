@@ -86,20 +86,22 @@ bool grids_fit(const A& a, const B& b, const C& c) {
          b.process_grid() == c.layout().process_grid();
 }
 
-/// The algorithm that is asked for, if it can do this; else an error. `automatic`: the best one.
+/// The algorithm that is asked for, if it can do this; else an error. `automatic`, which is collective:
+/// the one that takes least time, as the model says.
 template <class A, class B, class C>
 stationary choose(const A& a, const B& b, const C& c, const multiply_options& how) {
   stationary chosen = how.algorithm;
   const bool fit = tiles_fit(a, b, c);
   if (chosen == stationary::automatic) {
     if (!fit) return stationary::slices;
+    const multiply_rates rates = measured_rates(c.members());
     double best = 0;
     for (stationary candidate : {stationary::c, stationary::a, stationary::b, stationary::layers}) {
       if (how.stealing != stealing::none && candidate != stationary::c &&
           candidate != stationary::a)
         continue;
       const double time =
-          predict<A, B>(estimate(candidate, a, b, c), multiply_rates(), how.stealing);
+          predict<A, B>(estimate(candidate, a, b, c), rates, how.stealing, cores_of(c.members()));
       if (chosen == stationary::automatic || time < best) chosen = candidate, best = time;
     }
     return chosen;

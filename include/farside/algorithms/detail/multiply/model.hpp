@@ -8,17 +8,22 @@
 //   products of a piece    dense: m k n; a sparse A and a dense B: nnz(A) n; both sparse:
 //                          nnz(A) nnz(B) / k, as if the entries of A and B were independent
 //   bytes fetched          of tiles of A and B that another member has; a tile that is needed for
-//                          several pieces one after another is fetched for each
+//                          several pieces one after another is fetched for each. Of SUMMA those that
+//                          a member is sent by broadcasts, of slices what a slice takes of each tile
 //   bytes sent             of partial tiles of C for other members. A sparse one of e products in
 //                          m n places has m n (1 - exp(-e / (m n))) entries
 //   time of a member       products / rate + bytes fetched and sent / bandwidth
-//                          + bytes of partial tiles that it adds up / bandwidth of memory
-//   time of all            that of the slowest member; with stealing the mean, and a piece more
+//                          + bytes of partial tiles that it makes and adds up / bandwidth of memory
+//   time of all            that of the slowest member; with stealing the mean, and a piece more; where
+//                          members share cores no less than the sum of all times / cores
+//
+// Rates are measured once a job (rates.hpp).
 //
 // The formulas of the thesis' model (inter-node roofline) are these for square grids of equal tiles.
 #pragma once
 
 #include <farside/algorithms/detail/multiply/operand.hpp>
+#include <farside/algorithms/detail/multiply/rates.hpp>
 #include <farside/algorithms/detail/multiply/tasks.hpp>
 
 #include <algorithm>
@@ -27,23 +32,19 @@
 
 namespace far::inline FARSIDE_BACKEND {
 
-/// How fast this machine is.
-struct multiply_rates {
-  double dense = 5e9;     ///< products of a dense multiplication, a second
-  double mixed = 1e9;     ///< of a sparse matrix and a dense one
-  double sparse = 1.2e8;  ///< of two sparse ones
-  double network = 4e9;   ///< bytes a second between members
-  double memory = 4e9;    ///< bytes a second of partial tiles that are added up
-};
-
 /// What the model says of one algorithm.
 struct multiply_estimate {
   struct member {
-    double products = 0, bytes_fetched = 0, bytes_sent = 0, bytes_added = 0;
+    double products = 0;
+    double bytes_fetched = 0;    ///< of tiles of A and B
+    double bytes_broadcast = 0;  ///< of SUMMA: what its broadcasts move, also where it is the root
+    double bytes_sent = 0;       ///< of partial tiles, to other members
+    double bytes_added = 0;      ///< of partial tiles, from other members and own ones
   };
   std::vector<member> members;
   double largest_piece = 0;  ///< products
 
+  /// What all members move between each other. Local; no communication.
   double bytes() const {
     double sum = 0;
     for (const auto& m : members) sum += m.bytes_fetched + m.bytes_sent;
@@ -123,10 +124,56 @@ void for_each_piece(stationary algorithm, const A& a, const B& b, const C& c, Vi
       }
 }
 
+/// Bytes of the tiles of SUMMA: each goes to all other members of a row or a column of the grid.
+template <class A, class B, class C>
+void add_broadcasts(multiply_estimate& to, const A& a, const B& b, const C& c) {
+  const matrix_shape grid = c.layout().process_grid();
+  auto deliver = [&](rank_t from, rank_t member, double bytes) {
+    to.members[member].bytes_broadcast += bytes;
+    if (member != from) to.members[member].bytes_fetched += bytes;
+  };
+  for (std::size_t k = 0; k < a.grid_shape().columns; ++k) {
+    for (std::size_t i = 0; i < a.grid_shape().rows; ++i)
+      for (std::size_t j = 0; j < grid.columns; ++j)
+        deliver(a.owner({i, k}), static_cast<rank_t>(i % grid.rows * grid.columns + j),
+                static_cast<double>(a.bytes({i, k})));
+    for (std::size_t j = 0; j < b.grid_shape().columns; ++j)
+      for (std::size_t i = 0; i < grid.rows; ++i)
+        deliver(b.owner({k, j}), static_cast<rank_t>(i * grid.columns + j % grid.columns),
+                static_cast<double>(b.bytes({k, j})));
+  }
+}
+
+/// Bytes of the slices that owners of C fetch. Products as if tiles fitted: they say who has most.
+template <class A, class B, class C>
+void add_slices(multiply_estimate& to, const A& a, const B& b, const C& c) {
+  const std::size_t deep = a.tile_shape().columns;
+  for (std::size_t i = 0; i < c.grid_shape().rows; ++i)
+    for (std::size_t j = 0; j < c.grid_shape().columns; ++j) {
+      const matrix_index first = c.layout().first_of({i, j});
+      const matrix_shape of = c.layout().tile_shape({i, j});
+      const rank_t owner = c.layout().owner({i, j});
+      const index_range rows{first.row, first.row + of.rows},
+          columns{first.column, first.column + of.columns};
+      for (std::size_t k = 0; k < a.grid_shape().columns; ++k) {
+        const index_range depth{k * deep, std::min((k + 1) * deep, a.shape().columns)};
+        to.members[owner].bytes_fetched += static_cast<double>(
+            a.slice_bytes(rows, depth, owner) + b.slice_bytes(depth, columns, owner));
+        to.members[owner].products += static_cast<double>(of.size() * depth.size());
+      }
+    }
+}
+
 template <class A, class B, class C>
 multiply_estimate estimate(stationary algorithm, const A& a, const B& b, const C& c) {
   multiply_estimate result;
   result.members.resize(c.members().size());
+  if (algorithm == stationary::slices) {
+    add_slices(result, a, b, c);
+    return result;
+  }
+  const bool in_step = algorithm == stationary::summa;
+  if (in_step) add_broadcasts(result, a, b, c);
   for_each_piece(algorithm, a, b, c,
                  [&](rank_t member, matrix_index tile, std::size_t k, bool completes) {
                    auto& m = result.members[member];
@@ -134,32 +181,41 @@ multiply_estimate estimate(stationary algorithm, const A& a, const B& b, const C
                    const piece_size size = size_of_piece(a, b, c, tile, k);
                    m.products += size.products;
                    result.largest_piece = std::max(result.largest_piece, size.products);
-                   if (a.owner({tile.row, k}) != member)
+                   if (!in_step && a.owner({tile.row, k}) != member)
                      m.bytes_fetched += static_cast<double>(a.bytes({tile.row, k}));
-                   if (b.owner({k, tile.column}) != member)
+                   if (!in_step && b.owner({k, tile.column}) != member)
                      m.bytes_fetched += static_cast<double>(b.bytes({k, tile.column}));
                    const rank_t owner = c.layout().owner(tile);
-                   if (completes && owner != member) {
-                     m.bytes_sent += size.c_bytes;
+                   if (completes && owner != member) m.bytes_sent += size.c_bytes;
+                   // A sparse partial tile is merged with others wherever it was made, a dense one is not.
+                   if (completes && (owner != member || is_sparse_matrix<C>))
                      result.members[owner].bytes_added += size.c_bytes;
-                   }
                  });
   return result;
 }
 
-/// Seconds.
+/// Seconds. `cores`: how many of them the members share.
 template <class A, class B>
-double predict(const multiply_estimate& of, const multiply_rates& rates, stealing how) {
+double predict(const multiply_estimate& of, const multiply_rates& rates, stealing how,
+               double cores) {
   const double rate = A::is_sparse ? (B::is_sparse ? rates.sparse : rates.mixed) : rates.dense;
+  const double network = rates.all_loadable ? HUGE_VAL : rates.network;
   double most = 0, sum = 0;
   for (const auto& m : of.members) {
-    const double time = m.products / rate + (m.bytes_fetched + m.bytes_sent) / rates.network +
+    const double time = m.products / rate + (m.bytes_fetched + m.bytes_sent) / network +
                         m.bytes_added / rates.memory;
     most = std::max(most, time);
     sum += time;
   }
-  if (how == stealing::none) return most;
-  return std::min(most, sum / static_cast<double>(of.members.size()) + of.largest_piece / rate);
+  if (how != stealing::none)
+    most = std::min(most, sum / static_cast<double>(of.members.size()) + of.largest_piece / rate);
+  return std::max(most, sum / cores);
+}
+
+/// How many cores the members of a team have, if each has one of its own at most.
+inline double cores_of(const team& over) {
+  const double members = over.size();
+  return here().oversubscribed ? std::min<double>(members, usable_cores()) : members;
 }
 
 }  // namespace detail

@@ -217,6 +217,10 @@ class product : public multiply_work {
       {
         stopwatch until_done(multiplied);
         target_.piece(piece.task, std::move(*a), std::move(*b));
+        if (how_.after_piece) {
+          const double seconds = until_done.seconds() - (times_.accumulate - before);
+          how_.after_piece({piece.task.c, piece.k, piece.task.stolen, seconds});
+        }
       }
       times_.compute += multiplied - (times_.accumulate - before);  // it may drain in between
     }

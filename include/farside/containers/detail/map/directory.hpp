@@ -71,7 +71,7 @@ class fast_handle {
   FARSIDE_HOT std::uint32_t members() const { return members_; }
 
  private:
-  void swap(fast_handle& other) {
+  void swap(fast_handle& other) noexcept {
     std::swap(facts_, other.facts_);
     std::swap(members_, other.members_);
   }
