@@ -59,6 +59,7 @@ class far_access {
     window_ = read;
   }
   FARSIDE_HOT word capacity() const { return table_.capacity; }
+  bool may_create() const { return table_.is_settled(); }
   void forget() { count_ = 0; }
   void wait() { c_->wait_round(); }
 
@@ -91,22 +92,21 @@ class far_access {
     }
   }
 
-  bool change(word i, head& expected, head desired) {
-    const head seen(compare_swap(table_.bucket_at(i, words), expected.raw(), desired.raw()));
-    return std::exchange(expected, seen) == seen;
+  bool change(word i, word which, word& seen, word desired) {
+    const word was = compare_swap(word_at(i, which), seen, desired);
+    return std::exchange(seen, was) == was;
   }
-  bool take_if_empty(word i, head desired) {
-    head expected;
-    return change(i, expected, desired);
-  }
-
-  void write(word i, head h, entry& from, bool fresh) { put_body(i, h, from, fresh, false); }
-  /// The same, complete on return. `from` is masked afterwards.
-  void write_through(word i, head h, entry& from, bool fresh) {
-    put_body(i, h, from, fresh, !FARSIDE_MUTANT(map_body_unflushed));
-  }
-  void complete() {
-    if (!FARSIDE_MUTANT(map_body_unflushed)) flush(table_.rank());
+  word add_to_cell(word i, word step) { return fetch_add(word_at(i, at_value), step); }
+  /// `from` is masked afterwards.
+  void write(word i, head h, entry& from, bool fresh, bool complete = true) {
+    from.mask(h, where(i));
+    from.seal = from.right_seal(h, where(i));
+    const auto* body = reinterpret_cast<const word*>(&from) + 1;
+    const std::size_t n = words - 1 - (fresh ? 0 : entry::key_words);
+    if (complete && !FARSIDE_MUTANT(map_body_unflushed))
+      put_through(word_at(i, 1), body, n);
+    else
+      put(word_at(i, 1), body, n);
   }
 
   /// An operation ends with an atomic: gets of others that begin later shall see it, and this
@@ -116,28 +116,17 @@ class far_access {
     if (!FARSIDE_MUTANT(map_ends_unsettled)) settle_atomics(c.link, rank);
   }
 
-  bool change_cell(word i, word& expected, word desired) {
-    const word seen = compare_swap(table_.bucket_at(i, words) + 2, expected, desired);
-    return std::exchange(expected, seen) == seen;
-  }
-  word add_to_cell(word i, word step) { return fetch_add(table_.bucket_at(i, words) + 2, step); }
-
  private:
-  word where(word i) const { return table_.bucket_at(i, words).raw(); }
+  ptr<word> word_at(word i, word which) const {
+    return table_.bucket_at(i, words) + static_cast<std::ptrdiff_t>(which);
+  }
+  word where(word i) const { return word_at(i, 0).raw(); }
 
   FARSIDE_HOT bool has_come(const entry& e, word i) const {
     if (verify_ == verify::nothing) return true;
     if (T::cells && verify_ == verify::key && e.top().what() == state::cell && e.key_shows_all())
       return true;
     return e.is_sealed(where(i));
-  }
-  void put_body(word i, head h, entry& from, bool fresh, bool through) {
-    const ptr<word> at = table_.bucket_at(i, words);
-    from.mask(h, at.raw());
-    from.seal = from.right_seal(h, at.raw());
-    auto* body = reinterpret_cast<const word*>(&from) + 1;
-    const std::size_t n = words - 1 - (fresh ? 0 : entry::key_words);
-    through ? put_through(at + 1, body, n) : put(at + 1, body, n);
   }
   void fetch(word i) {
     word n = count_ == 0 ? window<entry> : std::min<word>(2 * count_, 512 / words);

@@ -22,9 +22,9 @@
 // holds nothing while it waits.
 #pragma once
 
-#include <farside/core/detail/crash_report.hpp>
 #include <farside/containers/detail/map/directory.hpp>
 #include <farside/containers/detail/map/probe.hpp>
+#include <farside/core/detail/crash_report.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -41,16 +41,16 @@ bool freeze(Access& in, word i, typename T::entry& out, bool& alive) {
     if (h.moved()) return false;
     if (h.is_empty()) {
       if (FARSIDE_MUTANT(map_empty_not_marked)) return false;
-      if (in.change(i, h, head().move())) return false;
+      if (change_head(in, i, h, head().move())) return false;
     } else if (h.what() == state::plain && !h.frozen() && !FARSIDE_MUTANT(map_plain_not_frozen)) {
-      in.change(i, h, h.freeze());
+      change_head(in, i, h, h.freeze());
     } else if (in.template read<if_blocked::wait>(i, h, out) == read_result::whole) {
       alive = h.what() != state::erased;
       if (h.what() != state::cell) return true;
       word seen = out.value()[0];
       alive = !(seen & cell::absent);
       if (FARSIDE_MUTANT(map_cell_not_frozen)) return true;
-      if (in.change_cell(i, seen, seen | cell::frozen)) return true;
+      if (in.change(i, at_value, seen, seen | cell::frozen)) return true;
     }
     in.forget();
   }
@@ -82,8 +82,8 @@ void copy_into(Core& m, table& next, const typename T::entry& e) {
     probe_cursor<T> at(where.home(next.capacity), next.capacity);
     do {
       head expected;
-      if (!in.top(at.index()).is_empty() || !in.change(at.index(), expected, h)) continue;
-      return in.write(at.index(), h, copy, true);
+      if (!in.top(at.index()).is_empty() || !change_head(in, at.index(), expected, h)) continue;
+      return in.write(at.index(), h, copy, true, false);
     } while (at.next());
     raise(m.kind_name, " '", m.label, "': a table of ", next.capacity,
           " buckets is full while another one is moved into it. This is a mistake of the library, "
@@ -115,12 +115,12 @@ void move_buckets(Core& m, rank_t member, table& t, table& next, word begin, wor
         marks.push_back(one);
       }
       if (copied != 0) {
-        in.complete();
+        flush(t.rank());
         fetch_add(next.field(header::at_used), copied);
       }
       for (mark& one : marks) {
         head expected = one.content.top();
-        if (in.change(one.index, expected, expected.move())) {
+        if (change_head(in, one.index, expected, expected.move())) {
           if (!one.alive) m.drop_key(member, t, one.content);
         } else if (!expected.moved()) {
           again.push_back(one.index);  // a tombstone that was revived meanwhile

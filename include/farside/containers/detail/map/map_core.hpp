@@ -121,16 +121,12 @@ class map_core : public shared_state {
     const key_location where = place_of(key);
     table* t = have != nullptr ? have->in : &tables.of(where.member);
     while (true) {
-      found_value<T> found = with_access(
+      outcome_type found = with_access(
           *t, [&](auto& in) { return find_in<B, T>(in, where, key); }, with,
           includes(only_finds, with) ? verify::nothing : verify::key, std::exchange(have, nullptr));
       if (found.what == result::full)
         found.what = tables.has_next(*t) ? result::moved : result::done;
-      if (found.what != result::moved) {
-        outcome_type done{found.what};
-        done.value = std::move(found.value);
-        return done;
-      }
+      if (found.what != result::moved) return found;
       t = &tables.next_of(where.member, *t);
     }
   }
@@ -149,13 +145,13 @@ class map_core : public shared_state {
     made.unseen = have == nullptr;
     while (true) {
       outcome_type done = with_access(
-          *t, [&](auto& in) { return map::update<B, T>(in, *t, where, key, by, made); }, with,
+          *t, [&](auto& in) { return map::update<B, T>(in, where, key, by, made); }, with,
           verify::seal, std::exchange(have, nullptr));
       switch (done.what) {
         case result::done:
           if constexpr (remembers)
             if (done.in_cell && !done.strained) remember(made.index, *t, key);
-          if (waits || FARSIDE_MUTANT(engine_owner_counts)) account_for(where.member, *t, done);
+          if (waits || FARSIDE_MUTANT(engine_owner_counts)) account_for(where.member, done);
           return done;
         case result::again:
           continue;
@@ -184,24 +180,25 @@ class map_core : public shared_state {
   /// What has been done is counted, and a table grows if it is time. Of a change by a handler the
   /// caller does this. A home that was taken tells that a table fills up: with few of them it is far
   /// from full.
-  FARSIDE_HOT void account_for(rank_t member, table& t, const outcome_type& done) {
+  FARSIDE_HOT void account_for(rank_t member, const outcome_type& done) {
     if (done.count == counted::at_home || done.count == counted::displaced) {
       word& left = tables.facts(member).left;
       add(left, ~word{0});
       if (done.count == counted::displaced && static_cast<std::int64_t>(load_relaxed(left)) <= 0)
           [[unlikely]]
-        count_displaced(member, t);
+        count_displaced(member);
     } else if (done.count != counted::nothing) {
       const word one = done.count == counted::erased ? 1 : ~word{0};
       add(erased_, one);
       add(pending_[member].dead, one);
     }
     if (done.strained) [[unlikely]]
-      widen_if_there_is_room(*this, member, t);
+      widen_if_there_is_room(*this, member, tables.of(member));
   }
 
-  [[gnu::noinline]] void count_displaced(rank_t member, table& t) {
+  [[gnu::noinline]] void count_displaced(rank_t member) {
     constexpr word largest_batch = 256;
+    table& t = tables.of(member);
     member_facts& mine = tables.facts(member);
     const word fresh = mine.taken() - load_relaxed(mine.told);
     const word batch = std::clamp<word>(t.capacity / (32 * members.size()), 1, largest_batch);
@@ -276,7 +273,7 @@ class map_core : public shared_state {
       return done;
     if (auto* still = known_.find(tables.epoch, key); still != nullptr) still->forget();
     if (done.what != result::done) return std::nullopt;
-    account_for(place_of(key).member, *in, done);
+    account_for(place_of(key).member, done);
     return done;
   }
   void remember(word index, table& t, const K& key) {

@@ -52,7 +52,7 @@ void serve_map(void* state, reader& in, writer& answers) {
 template <class Core>
 auto accept(Core& m, rank_t member, reader& from) {
   auto done = Core::outcome_type::load(from);
-  m.account_for(member, m.tables.of(member), done);
+  m.account_for(member, done);
   return done;
 }
 

@@ -168,7 +168,7 @@ class posting {
     activated_.fetch_add(1, std::memory_order_relaxed);
     typename Core::outcome done;
     done.count = answer.count;
-    m.account_for(to, m.tables.of(to), done);
+    m.account_for(to, done);
   }
 
   void send_kept(Core& m, rank_t to) {
