@@ -136,7 +136,7 @@ std::size_t claim_homes(Core& m, std::span<const Item> batch, std::vector<std::s
       left.push_back(now.of);
       continue;
     }
-    far_access<T, false> in(m.c, *now.in, verify::seal);
+    far_access<T> in(m.c, *now.in, verify::seal);
     in.write(now.where.home(now.in->capacity), now.wanted, made[now.of].content, true, false);
     ++created;
   }

@@ -33,24 +33,15 @@ struct bucket_window {
   std::array<entry, window<entry>> buckets;
 };
 
-/// `Fast`: has one window, which has come, and no context. Behind that a bucket looks as if its
-/// table moved, so that whoever comes there gives up.
-template <class T, bool Fast>
+template <class T>
 class far_access {
   using entry = typename T::entry;
 
  public:
   static constexpr std::size_t words = T::bucket_words;
-  static constexpr bool is_far = true, is_fast = Fast;
+  static constexpr bool is_far = true, is_fast = false;
 
-  FARSIDE_HOT far_access(bucket_window<T>& seen, verify what)
-    requires Fast
-      : table_(*seen.in), verify_(what) {
-    have(seen.first, seen.count, seen.buckets.data());
-  }
-  far_access(context& c, const table& t, verify what)
-    requires(!Fast)
-      : table_(t), verify_(what), c_(&c) {}
+  far_access(context& c, const table& t, verify what) : c_(c), table_(t), verify_(what) {}
 
   /// Uses buckets that have been read already, which stay where they are.
   FARSIDE_HOT void have(word first, word n, entry* read) {
@@ -61,12 +52,12 @@ class far_access {
   FARSIDE_HOT word capacity() const { return table_.capacity; }
   bool may_create() const { return table_.is_settled(); }
   void forget() { count_ = 0; }
-  void wait() { c_->wait_round(); }
+  void wait() { c_.wait_round(); }
 
   /// The head as the window has it.
   FARSIDE_HOT head top(word i) {
     if (i - first_ >= count_) {
-      if constexpr (Fast) return FARSIDE_MUTANT(map_window_end_passed) ? head() : head().move();
+      if (count_ != 0 && FARSIDE_MUTANT(map_window_end_passed)) return head();
       fetch(i);
     }
     return window_[i - first_].top();
@@ -111,7 +102,7 @@ class far_access {
 
   /// An operation ends with an atomic: gets of others that begin later shall see it, and this
   /// rank's later gets shall come after it. No round trip, as no put is under way, and not counted.
-  void settle() { settle(*c_, table_.rank()); }
+  void settle() { settle(c_, table_.rank()); }
   FARSIDE_HOT static void settle(context& c, rank_t rank) {
     if (!FARSIDE_MUTANT(map_ends_unsettled)) settle_atomics(c.link, rank);
   }
@@ -136,9 +127,9 @@ class far_access {
     far::get(table_.bucket_at(i, words), reinterpret_cast<word*>(window_), n * words);
   }
 
+  context& c_;
   const table& table_;
   verify verify_;
-  context* c_ = nullptr;
   word first_ = 0, count_ = 0;
   entry* window_ = nullptr;
   std::array<entry, window<entry>> small_;

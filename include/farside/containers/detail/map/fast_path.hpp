@@ -4,7 +4,7 @@
 //
 //   where memory is coherent   probe and update over direct_access, and over local_access with
 //                              concurrency::owner_only
-//   elsewhere                  a find: probe over the first window, which one get brings
+//   elsewhere                  a find: the full path begins with a window that has come already
 #pragma once
 
 #include <farside/containers/detail/map/remote_calls.hpp>
@@ -12,19 +12,6 @@
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
 /// Declined by the fast path. Out of line, so that the caller spills no registers.
-template <class Core>
-[[gnu::noinline]] std::optional<typename Core::V> find_otherwise(Core& m,
-                                                                 pass_type<typename Core::K> key,
-                                                                 concurrency with) {
-  if (m.choice.any()) {
-    const rank_t member = m.place_of(key).member;
-    if (m.sends_to_owner(find_there::kind, member, with))
-      if (auto found = call_owner(m, member, find_there(), key, with))
-        return std::move(found->value);
-  }
-  return m.template find<if_blocked::wait>(key, with).value;
-}
-
 template <class Core, class Op, class Update>
 [[gnu::noinline]] outcome<typename Core::V> update_otherwise(Core& m, Op& op,
                                                              pass_type<typename Core::K> key,
@@ -40,27 +27,18 @@ template <class Core, class Op, class Update>
   }
   return m.template update<if_blocked::wait, Update>(key, by, with);
 }
+template <class Core>
+std::optional<typename Core::V> find_otherwise(Core& m, pass_type<typename Core::K> key,
+                                               concurrency with) {
+  find_there op;
+  return update_otherwise<Core, find_there, look>(m, op, key, look(), with).value;
+}
 
 /// The table of a member, if the fast path may be taken and memory is coherent, else null.
 template <class T>
 FARSIDE_HOT inline member_facts::found fast_table(const member_facts& of) {
   if constexpr (!has_fast_path || !T::in_place || never_coherent<transport>) return {};
   return of.direct();
-}
-
-/// A find by get: its first window, and if need be what follows.
-template <class Core, class T = typename Core::traits>
-FARSIDE_HOT inline std::optional<typename T::mapped_type> find_by_get(
-    Core& m, table& t, const key_location& where, const typename T::key_type& key,
-    concurrency with) {
-  constexpr auto only_finds = concurrency::find | concurrency::owner_only;
-  bucket_window<T> seen(t, where);
-  get_afar(t.rank(), seen.from().offset(), seen.to(), seen.words());
-  far_access<T, true> in(seen, includes(only_finds, with) ? verify::nothing : verify::key);
-  auto found = find_in<if_blocked::give_up, T>(in, where, key);
-  if (found.what == result::done) [[likely]]
-    return std::move(found.value);
-  return m.template find<if_blocked::wait>(key, with, &seen).value;
 }
 
 template <class Core, class T = typename Core::traits>
@@ -78,7 +56,11 @@ FARSIDE_HOT inline std::optional<typename T::mapped_type> find(const fast_handle
   } else if constexpr (has_fast_path && T::in_place && !always_coherent<transport>) {
     table* far = facts.by_gets();
     const bool alone = includes(with, concurrency::owner_only) && where.member == tables.me();
-    if (far != nullptr && !alone) return find_by_get(*state, *far, where, key, with);
+    if (far != nullptr && !alone) {
+      bucket_window<T> seen(*far, where);
+      get_afar(far->rank(), seen.from().offset(), seen.to(), seen.words());
+      return (*state).template find<if_blocked::wait>(key, with, &seen).value;
+    }
   }
   return find_otherwise(*state, key, with);
 }

@@ -107,46 +107,44 @@ class map_core : public shared_state {
         return work(in);
       }
     }
-    far_access<T, false> in(c, t, what);
+    far_access<T> in(c, t, what);
     if (have != nullptr) in.have(have->first, have->count, have->buckets.data());
     return work(in);
   }
 
-  /// One-sided, in full. `have` is a window of buckets of this key, read by the caller. A rank that
-  /// gives up gets `blocked`.
   template <if_blocked B>
-  [[gnu::noinline]] outcome_type find(pass_type<K> key, concurrency with,
-                                      bucket_window<T>* have = nullptr) {
-    constexpr auto only_finds = concurrency::find | concurrency::owner_only;
-    const key_location where = place_of(key);
-    table* t = have != nullptr ? have->in : &tables.of(where.member);
-    while (true) {
-      outcome_type found = with_access(
-          *t, [&](auto& in) { return find_in<B, T>(in, where, key); }, with,
-          includes(only_finds, with) ? verify::nothing : verify::key, std::exchange(have, nullptr));
-      if (found.what == result::full)
-        found.what = tables.has_next(*t) ? result::moved : result::done;
-      if (found.what != result::moved) return found;
-      t = &tables.next_of(where.member, *t);
-    }
+  outcome_type find(pass_type<K> key, concurrency with, bucket_window<T>* have = nullptr) {
+    return update<B, look>(key, look(), with, have);
   }
 
-  /// The same of a change. Handlers give up, and leave counting and growing to the caller.
+  /// One-sided, in full: a change, or a find, which helps nobody who moves a table. `have` is a
+  /// window of buckets of this key, read by the caller. Who gives up gets `blocked`. Handlers do,
+  /// and leave counting and growing to the caller.
   template <if_blocked B, class Update>
   [[gnu::noinline]] outcome_type update(pass_type<K> key, pass_type<Update> by, concurrency with,
                                         bucket_window<T>* have = nullptr) {
-    constexpr bool waits = B == if_blocked::wait;
+    constexpr bool finds = only_finds<Update>, waits = B == if_blocked::wait;
     constexpr bool remembers = waits && T::cells && T::key_store::in_place && adds<Update>;
     if constexpr (remembers)
       if (auto done = add_to_known(key, by.value)) return *std::move(done);
+    const verify what = !finds ? verify::seal
+                        : includes(concurrency::find | concurrency::owner_only, with)
+                            ? verify::nothing
+                            : verify::key;
     const key_location where = place_of(key);
     table* t = have != nullptr ? have->in : &tables.of(where.member);
     new_bucket<T> made;
     made.unseen = have == nullptr;
     while (true) {
       outcome_type done = with_access(
-          *t, [&](auto& in) { return map::update<B, T>(in, where, key, by, made); }, with,
-          verify::seal, std::exchange(have, nullptr));
+          *t,
+          [&](auto& in) {
+            if constexpr (finds)
+              return find_in<B, T>(in, where, key);
+            else
+              return map::update<B, T>(in, where, key, by, made);
+          },
+          with, what, std::exchange(have, nullptr));
       switch (done.what) {
         case result::done:
           if constexpr (remembers)
@@ -164,7 +162,8 @@ class map_core : public shared_state {
           }
           [[fallthrough]];
         case result::moved:
-          t = waits ? &settled_next(*this, where.member, *t) : &tables.next_of(where.member, *t);
+          t = waits && !finds ? &settled_next(*this, where.member, *t)
+                              : &tables.next_of(where.member, *t);
           continue;
         default:
           break;
@@ -266,8 +265,8 @@ class map_core : public shared_state {
     const auto [at, in, index] = std::tuple(known->at, known->in, known->index);
     const auto amount = static_cast<word>(static_cast<std::int64_t>(step));
     const word old = fetch_add(at, amount);
-    far_access<T, false>::settle(c, at.rank());
-    far_access<T, false> cells(c, *in, verify::seal);
+    far_access<T>::settle(c, at.rank());
+    far_access<T> cells(c, *in, verify::seal);
     outcome_type done = what_adding_did<T>(cells, index, old, amount);
     if (done.what == result::done && !done.strained) [[likely]]
       return done;

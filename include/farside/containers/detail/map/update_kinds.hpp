@@ -97,8 +97,15 @@ struct remove {
   static constexpr bool changes = true, reads = false;
   static constexpr gives result_is = gives::nothing;
 };
+/// find: nothing happens to the value.
+struct look {
+  static constexpr bool changes = false, reads = true;
+  static constexpr gives result_is = gives::old;
+};
 template <class Update>
 inline constexpr bool erases = std::is_same_v<Update, remove>;
+template <class Update>
+inline constexpr bool only_finds = std::is_same_v<Update, look>;
 
 /// What is to become of the value of a key.
 enum class decision { leave, write, remove };
@@ -126,7 +133,7 @@ template <class Update>
 inline constexpr gives result_of<Update> = gives::old;
 /// Updates that leave a key without an entry if it has none.
 template <class Update>
-inline constexpr bool creates_none = erases<Update>;
+inline constexpr bool creates_none = erases<Update> || only_finds<Update>;
 template <class Update>
   requires decides<Update>
 inline constexpr bool creates_none<Update> = !Update::creates;
@@ -165,35 +172,29 @@ inline constexpr bool adds<combine<V, Op>> = std::is_same_v<std::remove_const_t<
                                              std::is_same_v<std::remove_const_t<Op>, std::plus<V>>;
 
 // Operations as they are sent to owners, each with one item: a key, or an entry. What has a
-// function with something in it stays here.
-struct find_there {
-  static constexpr auto kind = container_operation::find;
+// function with something in it stays here. `update(item)` is what happens to the value.
+template <container_operation Kind, template <class> class Update>
+struct entry_there {
+  static constexpr auto kind = Kind;
   static constexpr bool can_be_sent = true;
+  template <class K, class V>
+  Update<V> update(const std::pair<K, V>& entry) {
+    return {entry.second};
+  }
 };
-struct erase_there {
-  static constexpr auto kind = container_operation::erase;
+using insert_there = entry_there<container_operation::insert, keep>;
+using assign_there = entry_there<container_operation::modify, replace>;
+template <container_operation Kind, class Update>
+struct key_there {
+  static constexpr auto kind = Kind;
   static constexpr bool can_be_sent = true;
   template <class K>
-  remove update(const K&) {
+  Update update(const K&) {
     return {};
   }
 };
-struct insert_there {
-  static constexpr auto kind = container_operation::insert;
-  static constexpr bool can_be_sent = true;
-  template <class K, class V>
-  keep<V> update(const std::pair<K, V>& entry) {
-    return {entry.second};
-  }
-};
-struct assign_there {
-  static constexpr auto kind = container_operation::modify;
-  static constexpr bool can_be_sent = true;
-  template <class K, class V>
-  replace<V> update(const std::pair<K, V>& entry) {
-    return {entry.second};
-  }
-};
+using find_there = key_there<container_operation::find, look>;
+using erase_there = key_there<container_operation::erase, remove>;
 template <class Op>
 struct accumulate_there {
   static constexpr auto kind = container_operation::modify;
