@@ -72,10 +72,7 @@ class runtime {
     /// What serves messages. Empty: FARSIDE_ATTENTION (poll, thread), or poll. `thread` makes the
     /// runtime one for thread_level::multiple.
     std::optional<far::attention> attention{};
-    /// mpi, in a program that has started MPI itself: FARSIDE_MPI=progress_rank may take processes
-    /// of it, which never return from the constructor. They serve, end MPI when the others do, and
-    /// exit. From then on the others use a communicator of their own in place of MPI_COMM_WORLD.
-    bool may_keep_processes = false;
+    bool may_keep_processes = false;  ///< of a program that has started MPI: docs/mpi_progress.md
   };
 
   /// Collective over all ranks of the job: returns when all segments are there. 1 barrier.
@@ -233,8 +230,7 @@ void runtime::start(detail::start_options start_with, const More&... more) {
   if (detail::current != nullptr || detail::process_context.load() != nullptr)
     detail::raise(
         "a second far::runtime was made while the first one lives. One is enough: it serves the "
-        "whole "
-        "process.");
+        "whole process.");
   auto target = detail::setting("FARSIDE_STATS");
   if (target == "0") target.reset();
   attention attends = detail::chosen_attention(start_with.attention);
