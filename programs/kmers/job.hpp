@@ -16,6 +16,7 @@ struct count_job {
   std::uint64_t memory = 0;  ///< of all ranks together; 0: no limit
   bool bloom = false;
   bool extensions = false;
+  bool device = false;
   std::string histogram, tsv, ufx, output;
   std::uint32_t least_extension = 2;
   std::vector<genome::input_file> files{};
@@ -29,3 +30,6 @@ struct count_job {
 /// Collective. k <= 32 * Words.
 template <unsigned Words, bool Extended>
 void count_kmers(const count_job& job);
+
+/// Collective. By kernels, in device memory: k <= 31, and nothing but a histogram is written.
+void count_kmers_on_device(const count_job& job);
