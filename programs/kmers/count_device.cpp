@@ -13,6 +13,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,7 +62,9 @@ struct sort_counts {
 /// Two pieces of text: one is filled while the other one is counted.
 class counter {
  public:
-  counter(far::device& gpu, map_type& map, unsigned k) : map_(map), k_(k), stream_(gpu) {
+  /// `times`: what is issued is waited for, and that is the time it took.
+  counter(far::device& gpu, map_type& map, unsigned k, bool times)
+      : map_(map), k_(k), times_(times), stream_(gpu) {
     for (piece& p : pieces_) {
       p.text.reserve(room);
       p.memory = far::device_block(gpu, room);
@@ -85,6 +88,7 @@ class counter {
       bases += some - again, n -= some - again;
     }
   }
+  double seconds() const { return seconds_; }
   /// The rest. How many places found no room in the map.
   u64 finish() {
     count();
@@ -104,6 +108,7 @@ class counter {
   };
 
   void count() {
+    timed until_return(seconds_);
     piece& p = pieces_[now_];
     if (p.text.size() >= k_) {
       stream_.put(p.memory.get(), reinterpret_cast<const std::byte*>(p.text.data()), p.text.size());
@@ -113,6 +118,7 @@ class counter {
                        far::pointer_cast<u64>(refused_.get()), k_});
       p.counted = stream_.done();
       p.under_way = true;
+      if (times_) stream_.synchronize();
     } else {
       p.text.clear();
     }
@@ -125,6 +131,8 @@ class counter {
 
   map_type& map_;
   unsigned k_;
+  bool times_;
+  double seconds_ = 0;
   far::device_stream stream_;
   piece pieces_[2];
   int now_ = 0;
@@ -155,9 +163,12 @@ void count_kmers_on_device(const count_job& job) {
   map_type map(gpu, capacity);
   std::vector<genome::input_file> files = job.files;
   u64 records = 0, bytes = 0;
+  double reading = 0, counting = 0;
   for (const auto& file : files) bytes += file.bytes / far::nprocs();
   for (std::optional<u64> done; !done;) {
-    counter counts(gpu, map, job.k);
+    double all = 0;
+    std::optional<timed> watch(all);
+    counter counts(gpu, map, job.k, job.times);
     genome::progress bar(bytes);
     genome::input_reader reader(files, job.k);
     done = reader.read([&](const char* bases, std::size_t n) { counts.add(bases, n); },
@@ -174,11 +185,14 @@ void count_kmers_on_device(const count_job& job) {
                              " places found no room in a map of ", capacity,
                              " k-mers; use more GPUs, or count without --device");
                        });
+    watch.reset();
+    counting = counts.seconds(), reading = all - counting;
     if (done) records = *done;
     far::barrier();
     if (!done) map.clear();  // all files are read again
   }
   far::barrier();
+  std::optional<timed> watch(counting);
   genome::histogram seen(job.longest_histogram);
   const u64 n = seen.lines(), copies = sort_counts::copies;
   far::device_stream stream(gpu);
@@ -201,6 +215,7 @@ void count_kmers_on_device(const count_job& job) {
     kept += found[n * copies + c];
   }
   seen.add(n - 1, 0, found.back());
+  watch.reset();
   seen.gather();
   if (!job.histogram.empty()) {
     genome::output_file file(job.histogram);
@@ -208,6 +223,7 @@ void count_kmers_on_device(const count_job& job) {
     file.write_in_order(0, text);
     file.publish();
   }
+  print_times(job, reading, counting);
   kept = far::all_reduce(kept);
   records = far::all_reduce(records);
   if (far::rank() != 0 || job.to_standard_output() != 0) return;

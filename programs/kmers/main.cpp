@@ -28,13 +28,14 @@ written may be -, standard output; then nothing else is printed.
   --passes N           read the files N times, and keep one Nth of the k-mers in memory each time (1 to 16)
   --device             count on GPUs, in a map in their memory; -k is at most 31, and of the files there is
                        --histogram alone. Needs a build with CUDA (docs/gpu.md)
+  --times              print how long reading and counting took; with --device one waits for the other then
 )";
 
 int run(int argc, char** argv) {
   genome::command_line given(argc, argv,
                              {"k", "min-count", "max-count", "output", "tsv", "histogram",
                               "histogram-max", "ufx", "min-extension", "memory", "passes"},
-                             {"help", "extensions", "bloom", "device"});
+                             {"help", "extensions", "bloom", "device", "times"});
   if (given.has("help")) {
     if (far::rank() == 0) std::fputs(help, stdout);
     return 0;
@@ -60,6 +61,7 @@ int run(int argc, char** argv) {
         "only one of --output, --tsv, --histogram and --ufx can go to standard output (-)");
   if (given.files().empty()) genome::fail("no file is given; --help says how");
   job.device = given.has("device");
+  job.times = given.has("times");
   if (job.device && job.k > 31)
     genome::fail("--device counts k-mers of at most 31 bases, and -k is ", job.k,
                  "; count them without --device");
