@@ -25,7 +25,7 @@ using far::matrix_shape;
 
 struct options {
   int repeat = 5;
-  unsigned scale = 16, large_scale = 20;
+  unsigned scale = 16, large_scale = 21;
   std::size_t gemm = 8192, tiles = 1;
 };
 
