@@ -39,18 +39,15 @@ template <class Value, class Core>
 }
 
 /// The slot of a key whose table this process reaches. Not done: it was not to be had this way.
-template <class Core>
-FARSIDE_HOT inline map::found_value<typename Core::T> find_directly(const map::fast_handle& tables,
-                                                                    const map::key_location& where,
-                                                                    const typename Core::K& key) {
-  using T = typename Core::T;
-  if constexpr (Core::may_be_coherent)
-    if (map::table* t = map::fast_table<T>(tables[where.member]);
-        t != nullptr && map::reaches_directly<Core>(*t)) [[likely]] {
-      map::direct_access<T, true> in(*t);
-      return map::find_in<if_blocked::give_up, T>(in, where, key);
-    }
-  return {map::result::blocked};
+template <class Core, class T = typename Core::traits>
+FARSIDE_HOT inline map::outcome_of<T> find_directly(const map::fast_handle& tables,
+                                                    const map::key_location& where,
+                                                    const typename Core::K& key) {
+  const auto t = map::fast_table<T>(tables[where.member]);
+  if (t.buckets == nullptr) [[unlikely]]
+    return {map::result::blocked};
+  map::direct_access<T, true> in(t.buckets, t.capacity);
+  return map::find_in<if_blocked::give_up, T>(in, where, key);
 }
 
 template <class Value>
