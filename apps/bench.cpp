@@ -1,5 +1,5 @@
-// `farside bench core|containers|messages`: the same measurement on each back end that was built,
-// and, for messages, with each way of serving them.
+// `farside bench core|containers|messages|store|arrays`: the same measurement on each back end that
+// was built, and, for messages, store and arrays, with each way of serving them.
 
 #include <algorithm>
 #include <cstdio>
@@ -18,18 +18,19 @@ namespace far::app {
 namespace {
 
 constexpr const char* usage =
-    R"(usage: farside bench core|containers|messages [--backend smp|mpi|shmem|all] [-n N]
+    R"(usage: farside bench core|containers|messages|store|arrays [--backend smp|mpi|shmem|all] [-n N]
                      [--json FILE] [--svg FOLDER] [options...]
 
 Runs the benchmark programs bench_core_smp, bench_core_openmpi, bench_core_mpich and
 bench_core_shmem (or bench_containers_smp and so on), those that were built, and prints what each
-measures, beside its floor. `messages` runs each several times: with messages served by polling and
-by a thread (FARSIDE_ATTENTION), and, for mpi, with each strategy (FARSIDE_MPI).
+measures, beside its floor. `messages` and `store` run each several times: with messages served by
+polling and by a thread (FARSIDE_ATTENTION), and, for mpi, with each strategy (FARSIDE_MPI). `store`
+also reads from neighbours on 1 and 4 ranks. `arrays` runs once, and, for mpi, with each strategy.
 
       --backend NAME   only these; all by default
   -n, --ranks N        how many ranks; 2 by default
       --json FILE      writes the measurements of all of them as one JSON list
-      --svg FOLDER     draws the figures of `messages`, and makes the folder if there is none
+      --svg FOLDER     draws the figures of these three, and makes the folder if there is none
   Everything else goes to the benchmark programs.
 )";
 
@@ -73,16 +74,25 @@ arguments programs_of(const std::string& benchmark, const std::string& backend) 
   return names;
 }
 
-/// In which environments a benchmark's program runs, one after another.
-std::vector<variables> ways_of(const std::string& benchmark, const std::string& program) {
-  std::vector<variables> ways = {{}};
-  if (benchmark != "messages") return ways;
-  ways.push_back({{"FARSIDE_ATTENTION", "thread"}});
+/// How a benchmark's program runs: its environment, and how many ranks, if not as many as asked for.
+struct way {
+  variables environment{};
+  std::uint32_t ranks = 0;
+  arguments more{};
+};
+
+std::vector<way> ways_of(const std::string& benchmark, const std::string& program) {
+  std::vector<way> ways(1);
+  if (benchmark != "messages" && benchmark != "store" && benchmark != "arrays") return ways;
+  if (benchmark == "store")
+    for (const std::uint32_t ranks : {1, 4})
+      ways.push_back({{}, ranks, {"--filter", "from the neighbour"}});
+  if (benchmark != "arrays") ways.push_back({{{"FARSIDE_ATTENTION", "thread"}}});
   const bool openmpi = program.ends_with("_openmpi");
   if (!openmpi && !program.ends_with("_mpich")) return ways;
   for (const char* strategy : {"rma", "two_sided", "progress_thread", "progress_rank", "spawned"})
     if (openmpi || strategy != std::string("spawned"))
-      ways.push_back({{"FARSIDE_MPI_SHARED", "0"}, {"FARSIDE_MPI", strategy}});
+      ways.push_back({{{"FARSIDE_MPI_SHARED", "0"}, {"FARSIDE_MPI", strategy}}});
   if (!openmpi) std::printf("MPICH's MPI_Comm_spawn does not work: without FARSIDE_MPI=spawned\n");
   return ways;
 }
@@ -90,8 +100,8 @@ std::vector<variables> ways_of(const std::string& benchmark, const std::string& 
 /// Puts the environment of this process back to what it was: a job's settings stay in it.
 class kept_environment {
  public:
-  explicit kept_environment(const variables& way) {
-    for (const auto& [name, value] : way) {
+  explicit kept_environment(const variables& changed) {
+    for (const auto& [name, value] : changed) {
       const char* before = std::getenv(name.c_str());
       before_.push_back(
           {name, before != nullptr ? std::optional<std::string>(before) : std::nullopt});
@@ -136,10 +146,10 @@ int bench_command(const arguments& words) {
     std::fputs(usage, words.empty() ? stderr : stdout);
     return words.empty() ? usage_error : success;
   }
-  const arguments known = {"core", "containers", "messages"};
+  const arguments known = {"core", "containers", "messages", "store", "arrays"};
   if (std::find(known.begin(), known.end(), words[0]) == known.end())
-    throw error(usage_error,
-                "there is no benchmark '" + words[0] + "'; there are: core, containers, messages");
+    throw error(usage_error, "there is no benchmark '" + words[0] +
+                                 "'; there are: core, containers, messages, store, arrays");
   arguments behind_name(words.begin() + 1, words.end());
   bench_options options = parse(behind_name);
 
@@ -168,13 +178,14 @@ int bench_command(const arguments& words) {
   std::string joined;
   std::vector<figure> figures;
   for (const std::string& program : found)
-    for (const variables& way : ways_of(words[0], program)) {
-      kept_environment until_next(way);
+    for (const way& one : ways_of(words[0], program)) {
+      kept_environment until_next(one.environment);
       temporary_file measured("farside-bench"), points("farside-bench");
       run_options run;
-      run.ranks = options.ranks;
-      run.environment = way;
+      run.ranks = one.ranks != 0 ? one.ranks : options.ranks;
+      run.environment = one.environment;
       run.command = {program};
+      run.command.insert(run.command.end(), one.more.begin(), one.more.end());
       run.command.insert(run.command.end(), options.rest.begin(), options.rest.end());
       if (json.is_open()) run.command.insert(run.command.end(), {"--json", measured.path});
       if (!options.svg.empty()) run.command.insert(run.command.end(), {"--points", points.path});

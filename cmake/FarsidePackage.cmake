@@ -18,6 +18,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/farside"
 install(FILES "${PROJECT_BINARY_DIR}/farsideConfig.cmake"
               "${PROJECT_BINARY_DIR}/farsideConfigVersion.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/FarsideTargets.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/FarsideGpu.cmake"
         DESTINATION "${farside_package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 # As in the source tree, so that links between them hold.

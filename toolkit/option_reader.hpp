@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
@@ -143,9 +144,11 @@ inline double real_number(const std::string& option, const std::string& text, do
                           double most) {
   char* end = nullptr;
   double number = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !(number >= least && number <= most))
-    throw wrong_option(
-        far::text("option ", option, ": '", text, "' is not a number from ", least, " to ", most));
+  if (text.empty() || *end != '\0' || !(number >= least && number <= most)) {
+    char range[64];
+    std::snprintf(range, sizeof range, "' is not a number from %g to %g", least, most);
+    throw wrong_option(far::text("option ", option, ": '", text, range));
+  }
   return number;
 }
 

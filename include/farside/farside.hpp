@@ -9,6 +9,11 @@
 
 #include <farside/algorithms/exchange.hpp>
 #include <farside/algorithms/hash_map_buffer.hpp>
+#include <farside/algorithms/load_matrix.hpp>
+#include <farside/algorithms/multiply.hpp>
+#include <farside/algorithms/multiply_model.hpp>
+#include <farside/algorithms/multiply_plan.hpp>
+#include <farside/algorithms/on_keys.hpp>
 #include <farside/algorithms/visit.hpp>
 #include <farside/containers/array.hpp>
 #include <farside/containers/bloom_filter.hpp>
@@ -18,7 +23,10 @@
 #include <farside/containers/darray.hpp>
 #include <farside/containers/fast_queue.hpp>
 #include <farside/containers/hash_map.hpp>
+#include <farside/containers/matrix.hpp>
 #include <farside/containers/plain_bloom_filter.hpp>
+#include <farside/containers/sparse_matrix.hpp>
+#include <farside/containers/store.hpp>
 #include <farside/core/accumulate.hpp>
 #include <farside/core/atomics.hpp>
 #include <farside/core/box.hpp>
@@ -27,6 +35,7 @@
 #include <farside/core/draft.hpp>
 #include <farside/core/future.hpp>
 #include <farside/core/in_order.hpp>
+#include <farside/core/make_team.hpp>
 #include <farside/core/memory.hpp>
 #include <farside/core/mutex.hpp>
 #include <farside/core/native.hpp>

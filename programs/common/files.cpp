@@ -78,4 +78,10 @@ void output_file::finish() {
     refuse(program_, name(), ": cannot be written: ", problem);
 }
 
+void write_whole(const char* program, const std::string& path, const std::string& text) {
+  output_file out(program, path, text.size());
+  if (far::rank() == 0) out.write(0, std::as_bytes(std::span(text)));
+  out.finish();
+}
+
 }  // namespace programs

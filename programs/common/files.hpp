@@ -52,4 +52,7 @@ class output_file {
   draft draft_;
 };
 
+/// Collective: a file that rank 0 alone writes, of text that it has.
+void write_whole(const char* program, const std::string& path, const std::string& text);
+
 }  // namespace programs

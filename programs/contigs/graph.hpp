@@ -1,5 +1,5 @@
-// The de Bruijn graph in a far::hash_map: a node for each canonical k-mer, a word of facts for each
-// node. Neighbours overlap by k - 1 bases. A node has two sides; on each it is linked to one
+// The de Bruijn graph in a table over all ranks (tables.hpp): a node for each canonical k-mer, a word
+// of facts for each node. Neighbours overlap by k - 1 bases. A node has two sides; on each it is linked to one
 // neighbour, or it is not. Linked nodes make paths and cycles: those are the contigs.
 //
 //   bits of a node      0-3     bases that can follow it            (before links are known)
@@ -17,8 +17,7 @@
 
 #include <common/genome/kmer.hpp>
 
-#include <farside/algorithms/hash_map_buffer.hpp>
-#include <farside/containers/hash_map.hpp>
+#include "tables.hpp"
 
 #include <bit>
 #include <cstdint>
@@ -52,26 +51,21 @@ genome::kmer<Words> possible_neighbour(const genome::kmer_shape<Words>& shape,
   return shape.canonical(key);
 }
 
-template <unsigned Words>
+/// Table: map_table<Words> or store_table<Words>.
+template <unsigned Words, class Table>
 class debruijn_graph {
  public:
   using kmer_type = genome::kmer<Words>;
-  using map_type = far::hash_map<kmer_type, std::uint64_t>;
 
   /// Collective.
   debruijn_graph(unsigned k, std::uint64_t expected)
       : shape_(k), nodes_(expected + expected / 8 + 64) {}
 
   const genome::kmer_shape<Words>& shape() const { return shape_; }
-  map_type& nodes() { return nodes_; }
+  Table& nodes() { return nodes_; }
 
   /// Collective: every rank's k-mers become nodes.
-  void add(std::span<const std::pair<kmer_type, std::uint64_t>> entries) {
-    far::hash_map_buffer<map_type> buffer(
-        nodes_, {.combining = 0, .alongside = far::concurrency::owner_only});
-    for (const auto& [key, facts] : entries) buffer.insert(key, facts);
-    buffer.flush();
-  }
+  void add(std::span<const std::pair<kmer_type, std::uint64_t>> entries) { nodes_.add(entries); }
 
   /// Collective: which of the eight possible neighbours of each node are there. A read for each one
   /// that has not been looked up before.
@@ -92,10 +86,9 @@ class debruijn_graph {
             there |= std::uint64_t{answers_[next++].has_value()} << i;
         if (there != 0) changes_.push_back({keys[n], there});
       }
-      nodes_.accumulate(std::span<const std::pair<kmer_type, std::uint64_t>>(changes_),
-                        std::bit_or<>());
+      nodes_.set_own(changes_);
     });
-    far::barrier();
+    nodes_.commit();
   }
 
   /// Collective, when neighbours are known: two nodes are linked if each is the other's only
@@ -109,7 +102,7 @@ class debruijn_graph {
         for (unsigned side = 0; side < 2; ++side)
           if (only(facts[n] >> 4 * side))
             asked_.push_back(shape_.canonical(neighbour(keys[n], facts[n], side)));
-      nodes_.find(asked_, answers_, far::concurrency::find);
+      nodes_.find_unchanging(asked_, answers_);
       std::size_t next = 0;
       for (std::size_t n = 0; n < keys.size(); ++n) {
         std::uint64_t links = facts[n] & ~(none_looked_up | 0xff);
@@ -122,9 +115,7 @@ class debruijn_graph {
         all.push_back({keys[n], links});
       }
     });
-    far::barrier();
-    nodes_.insert_or_assign(std::span<const std::pair<kmer_type, std::uint64_t>>(all));
-    far::barrier();
+    nodes_.replace_own(all);
   }
 
   /// A node as a walk sees it.
@@ -191,15 +182,15 @@ class debruijn_graph {
       use(std::span<const kmer_type>(keys), std::span<const std::uint64_t>(facts));
       keys.clear(), facts.clear();
     };
-    for (const auto& [key, value] : nodes_) {
+    nodes_.each([&](const kmer_type& key, std::uint64_t value) {
       keys.push_back(key), facts.push_back(value);
       if (keys.size() == 512) flush();
-    }
+    });
     if (!keys.empty()) flush();
   }
 
   genome::kmer_shape<Words> shape_;
-  map_type nodes_;
+  Table nodes_;
   std::vector<kmer_type> asked_;
   std::vector<std::optional<std::uint64_t>> answers_;
   std::vector<std::pair<kmer_type, std::uint64_t>> changes_;

@@ -24,12 +24,15 @@ order that does not depend on the number of ranks.
   --from kmers         the files are those of 'farside kmers --output'
   --from ufx           the files have lines 'KMER tab two of ACGTFX', as Meraculous has it
   --from ufx-binary    the same in binary; -k must be given
+  --table map|store    keep the graph in a far::hash_map, or in a far::store; the output is the same (map)
+  --collisions         also print how many k-mers lie in the table where another one's place was
   --memory SIZE        what k-mers of reads may take on all ranks together, such as 4G
 )";
 
 int run(int argc, char** argv) {
-  genome::command_line given(
-      argc, argv, {"output", "k", "min-count", "min-length", "from", "memory"}, {"help"});
+  genome::command_line given(argc, argv,
+                             {"output", "k", "min-count", "min-length", "from", "table", "memory"},
+                             {"collisions", "help"});
   if (given.has("help")) {
     if (far::rank() == 0) std::fputs(help, stdout);
     return 0;
@@ -46,6 +49,11 @@ int run(int argc, char** argv) {
     job.from = origin::ufx_binary;
   else
     genome::fail("option --from: '", from, "' is none of reads, kmers, ufx, ufx-binary");
+  const std::string table = given.text("table", "map");
+  if (table != "map" && table != "store")
+    genome::fail("option --table: '", table, "' is neither map nor store");
+  job.in_store = table == "store";
+  job.collisions = given.has("collisions");
   job.k = static_cast<unsigned>(given.number("k", 31, 1, genome::longest_k));
   job.least = static_cast<std::uint32_t>(
       given.number("min-count", job.from == origin::reads ? 2 : 1, 1, 0xffff'ffff));

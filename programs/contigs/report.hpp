@@ -100,4 +100,13 @@ inline void print_statistics(const std::vector<contig>& contigs) {
   std::printf("N50              %12" PRIu64 "\n", n50);
 }
 
+/// Rank 0 prints it.
+inline void print_collisions(const collisions& of) {
+  if (far::rank() != 0) return;
+  const double keys = of.keys == 0 ? 1 : static_cast<double>(of.keys);
+  std::printf("home is another's%11.2f %%\n", 100 * static_cast<double>(of.displaced) / keys);
+  std::printf("further gets a key%11.4f\n", static_cast<double>(of.further_gets) / keys);
+  std::printf("equal hashes     %12" PRIu64 "\n", of.equal_hashes);
+}
+
 }  // namespace graph

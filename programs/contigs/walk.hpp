@@ -36,10 +36,10 @@ inline std::string canonical_strand(std::string bases) {
   return std::min(std::move(bases), std::move(other));
 }
 
-template <unsigned Words>
+template <class Graph>
 class walker {
  public:
-  using graph_type = debruijn_graph<Words>;
+  using graph_type = Graph;
   using kmer_type = typename graph_type::kmer_type;
   using visit = typename graph_type::visit;
 
@@ -49,11 +49,11 @@ class walker {
   std::vector<contig> walk_all() {
     std::vector<visit> begins;
     std::uint64_t nodes = 0;
-    for (const auto& [key, facts] : graph_.nodes()) {
+    graph_.nodes().each([&](const kmer_type& key, std::uint64_t facts) {
       ++nodes;
       if (!(facts >> 4 & linked)) begins.push_back({key, true, facts});
       if (!(facts & linked)) begins.push_back({graph_.shape().reverse(key), false, facts});
-    }
+    });
     for (const visit& begin : begins) walk_path(begin);
     far::barrier();
     std::uint64_t covered = 0;
@@ -85,7 +85,7 @@ class walker {
 
   /// Sets a bit of a node; whether nobody has done so before.
   bool claim(const kmer_type& node, std::uint64_t bit) {
-    return !(*graph_.nodes().accumulate(node, bit, std::bit_or<>()) & bit);
+    return !(graph_.nodes().set(node, bit) & bit);
   }
   void add(contig& to, const visit& at) const {
     to.bases.push_back("ACGT"[graph_.shape().last(at.key)]);
@@ -94,23 +94,20 @@ class walker {
 
   /// Collective.
   void walk_cycles() {
-    using map_type = typename graph_type::map_type;
     const auto& shape = graph_.shape();
-    {
-      far::hash_map_buffer<map_type, std::bit_or<>> marks(
-          graph_.nodes(), {.combining = 0, .alongside = far::concurrency::owner_only});
+    graph_.nodes().set_many([&](auto set) {
       for (const contig& c : contigs_) {
         kmer_type key;
         for (std::size_t i = 0; i < c.bases.size(); ++i) {
           shape.append(key, genome::code_of[static_cast<unsigned char>(c.bases[i])]);
-          if (i + 1 >= shape.k()) marks.accumulate(shape.canonical(key), found);
+          if (i + 1 >= shape.k()) set(shape.canonical(key), found);
         }
       }
-      marks.flush();
-    }
+    });
     std::vector<visit> begins;
-    for (const auto& [key, facts] : graph_.nodes())
+    graph_.nodes().each([&](const kmer_type& key, std::uint64_t facts) {
       if (!(facts & found)) begins.push_back({key, true, facts});
+    });
     for (const visit& begin : begins) walk_cycle(begin);
     far::barrier();
   }

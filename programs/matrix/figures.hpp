@@ -82,7 +82,7 @@ matrix_figures figures_of(const far::matrix_shape& shape, const far::index_range
     if constexpr (std::is_floating_point_v<T>) {
       if (!std::isfinite(value)) ++f.not_finite;
     }
-    if constexpr (far::detail::is_complex<T>) {
+    if constexpr (far::is_complex<T>) {
       if (!std::isfinite(value.real()) || !std::isfinite(value.imag())) ++f.not_finite;
     } else {
       f.low = std::min(f.low, static_cast<double>(value));
@@ -102,14 +102,14 @@ matrix_figures figures_of(const far::matrix_shape& shape, const far::index_range
   if (shape.rows != shape.columns) return f;
   using far::matrix_symmetry;
   const far::team& all = far::world();
-  f.pattern_symmetric = far::detail::has_symmetry<bool>(places, matrix_symmetry::symmetric, all);
+  f.pattern_symmetric = far::has_symmetry<bool>(places, matrix_symmetry::symmetric, all);
   if (!f.pattern_symmetric) return f;
-  f.symmetric = far::detail::has_symmetry<T>(mine, matrix_symmetry::symmetric, all);
+  f.symmetric = far::has_symmetry<T>(mine, matrix_symmetry::symmetric, all);
   if constexpr (!std::is_same_v<T, bool>)
-    f.skew_symmetric = f.on_diagonal == 0 &&
-                       far::detail::has_symmetry<T>(mine, matrix_symmetry::skew_symmetric, all);
-  if constexpr (far::detail::is_complex<T>)
-    f.hermitian = far::detail::has_symmetry<T>(mine, matrix_symmetry::hermitian, all);
+    f.skew_symmetric =
+        f.on_diagonal == 0 && far::has_symmetry<T>(mine, matrix_symmetry::skew_symmetric, all);
+  if constexpr (far::is_complex<T>)
+    f.hermitian = far::has_symmetry<T>(mine, matrix_symmetry::hermitian, all);
   return f;
 }
 

@@ -1,9 +1,9 @@
 // Makes, converts, shows and checks files of matrices.
-#include "gzip.hpp"
 #include "job.hpp"
 
-#include <common/genome/failure.hpp>
+#include <common/matrices/gzip.hpp>
 #include <farside/algorithms/matrix_files.hpp>
+#include <farside/core/runtime.hpp>
 #include <toolkit/option_reader.hpp>
 #include <toolkit/words.hpp>
 
@@ -65,9 +65,10 @@ far::matrix_values type_of(const request& asked) {
     return far::look_at_matrix(asked.words[0], read_options(asked), far::world(), asked.format)
         .values;
   const std::string& kind = asked.words[0];
-  if (kind.starts_with("laplacian") || kind == "diagonal" || asked.values == "uniform")
+  if (kind.starts_with("laplacian") || kind == "diagonal" || asked.generator.values == "uniform")
     return far::matrix_values::real;
-  return asked.values == "whole" ? far::matrix_values::integer : far::matrix_values::pattern;
+  return asked.generator.values == "whole" ? far::matrix_values::integer
+                                           : far::matrix_values::pattern;
 }
 
 template <class T>
@@ -106,7 +107,7 @@ int run(const std::vector<std::string>& words) {
 far::matrix_read_options read_options(const request& asked) {
   far::matrix_read_options options;
   options.duplicates = asked.duplicates;
-  options.gzip = open_gzip;
+  options.gzip = matrices::open_gzip;
   options.first_vertex = asked.one_based ? 1 : 0;
   options.vertices = asked.vertices;
   options.both_directions = asked.undirected;

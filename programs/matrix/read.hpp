@@ -2,11 +2,10 @@
 #pragma once
 
 #include "figures.hpp"
-#include "gzip.hpp"
 #include "make.hpp"
 #include "spy.hpp"
 
-#include <common/draft.hpp>
+#include <common/files.hpp>
 #include <toolkit/table.hpp>
 #include <toolkit/words.hpp>
 
@@ -46,7 +45,7 @@ void convert(const request& asked) {
   const auto [all, rows] = load<T>(asked);
   far::matrix_write_options how;
   how.symmetry = asked.symmetry;
-  how.gzip = pack_gzip;
+  how.gzip = matrices::pack_gzip;
   how.first_vertex = asked.one_based ? 1 : 0;
   far::write_matrix<T>(asked.words[1], all.shape, rows, all.entries, how, far::world(), asked.to);
   const std::uint64_t entries = far::all_reduce(std::uint64_t{all.entries.size()});
@@ -137,15 +136,6 @@ inline std::string number(double value) {
   return text;
 }
 
-/// Collective: a file that rank 0 alone writes.
-inline void write_whole(const std::string& path, const std::string& bytes) {
-  far::detail::draft_file file(path, far::world());
-  file.write([&](far::detail::open_file& to) {
-    if (far::rank() == 0) to.write_at(0, bytes.data(), bytes.size());
-  });
-  file.publish();
-}
-
 /// How many cells a side of a drawing has: cells of one size, if that can be.
 inline std::size_t cells_of(std::size_t n) {
   constexpr std::size_t most = 320;
@@ -173,9 +163,10 @@ void show(const request& asked) {
   }
   for (raster* one : {&grid, &picture, &fine}) one->finish();
   if (!asked.plot.empty())
-    write_whole(asked.plot,
-                svg_picture(fine, grid, std::filesystem::path(asked.words[0]).filename().string(),
-                            f.entries));
+    programs::write_whole(
+        "matrix", asked.plot,
+        svg_picture(fine, grid, std::filesystem::path(asked.words[0]).filename().string(),
+                    f.entries));
   if (far::rank() != 0) return;
 
   using toolkit::grouped;
@@ -191,7 +182,7 @@ void show(const request& asked) {
   line("entries", grouped(f.entries) + (all.file.entries != f.entries
                                             ? ", of which the file has " + grouped(all.file.entries)
                                             : ""));
-  if constexpr (!far::detail::is_complex<T> && !std::is_same_v<T, bool>)
+  if constexpr (!far::is_complex<T> && !std::is_same_v<T, bool>)
     if (f.entries != 0) line("values", number(f.low) + " to " + number(f.high));
   if (f.zeros != 0) line("zeros", grouped(f.zeros) + " entries hold zero");
   if (f.not_finite != 0) line("not finite", grouped(f.not_finite) + " values");

@@ -6,8 +6,8 @@
 //   power       := primary [ (^|**) factor ]                  2^3^2 is 2^9, -x^2 is -(x^2)
 //   primary     := number | x | y | z | pi | e | ( expression ) | function ( expression {, expression} )
 //
-// A text becomes a list of steps over a stack, which are done for many points at a time: so a point costs as many
-// operations as the text has, and nothing of the text is looked at again.
+// A text becomes a list of steps over a stack, which are done for many points at a time: so a point
+// costs as many operations as the text has, and nothing of the text is looked at again.
 #pragma once
 
 #include <array>
@@ -21,7 +21,8 @@ namespace wavelets_program {
 
 class expression {
  public:
-  /// Throws toolkit::wrong_option with the place that makes no sense. `dimensions`: how many of x, y, z there are.
+  /// Throws toolkit::wrong_option with the place that makes no sense. `dimensions`: how many of x,
+  /// y, z there are.
   expression(const std::string& text, std::size_t dimensions);
 
   const std::string& text() const { return text_; }
@@ -52,7 +53,8 @@ class expression {
   std::vector<double> stack_;
 };
 
-/// The text of a function that has a name; the text itself if there is none of that name. For `help`.
+/// The text of a function that has a name; the text itself if there is none of that name. For
+/// `help`.
 std::string function_of_name(const std::string& name, std::size_t dimensions);
 /// Names of functions, with what they are.
 std::string named_functions();

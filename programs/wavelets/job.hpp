@@ -323,9 +323,7 @@ class job {
     if (D == 3)
       shown.about += std::string(", ") + "xyz"[asked_.slice_axis] + " = " + digits(asked_.slice_at);
     const std::string svg = line ? curve_svg(shown) : map_svg(shown);
-    programs::output_file out("wavelets", path, svg.size());
-    if (far::rank() == 0) out.write(0, std::as_bytes(std::span(svg)));
-    out.finish();
+    programs::write_whole("wavelets", path, svg);
     now_->text = path;
     return true;
   }

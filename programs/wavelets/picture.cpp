@@ -11,39 +11,8 @@ namespace wavelets_program {
 
 namespace {
 
+using toolkit::canvas;
 using toolkit::printed;
-
-class canvas {
- public:
-  canvas(double width, double height) {
-    out_.precision(6);
-    out_ << "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 " << width << " " << height
-         << "' width='" << width << "' height='" << height
-         << "' font-family='sans-serif' font-size='13'>\n<rect width='100%' height='100%' "
-            "fill='white'/>\n";
-  }
-  void text(double x, double y, const std::string& words, const char* more = "") {
-    out_ << "<text x='" << x << "' y='" << y << "' fill='#222' " << more << ">"
-         << toolkit::svg_escaped(words) << "</text>\n";
-  }
-  void line(double x0, double y0, double x1, double y1, const char* stroke) {
-    out_ << "<line x1='" << x0 << "' y1='" << y0 << "' x2='" << x1 << "' y2='" << y1 << "' stroke='"
-         << stroke << "'/>\n";
-  }
-  void rect(double x, double y, double width, double height, const std::string& fill,
-            const char* more = "") {
-    out_ << "<rect x='" << x << "' y='" << y << "' width='" << width << "' height='" << height
-         << "' fill='" << fill << "' " << more << "/>\n";
-  }
-  std::ostringstream& raw() { return out_; }
-  std::string finish() {
-    out_ << "</svg>\n";
-    return out_.str();
-  }
-
- private:
-  std::ostringstream out_;
-};
 
 /// Colours of values: by lightness, or from blue by white to orange where both signs occur.
 class scale {

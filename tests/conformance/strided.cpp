@@ -263,22 +263,55 @@ FAR_TEST(costs) {
   auto array = arrays[(far::rank() + 1) % far::nprocs()];
   std::vector<double> values(1000, 1.0);
   far::strided block{.counts = {4, 10}, .far_strides = {100}};
-  CHECK_EQ(cost_of([&] { far::put_strided(array, values.data(), block); }), counts{.puts = 10});
+  // By messages, and by calls of MPI with datatypes, short pieces share one request.
+  const bool together = far::detail::limits_of_runs(far::detail::here().link).piece != 0;
+  const std::uint64_t ten = together ? 1 : 10, two = together ? 1 : 2;
+  CHECK_EQ(cost_of([&] { far::put_strided(array, values.data(), block); }), counts{.puts = ten});
   CHECK_EQ(cost_of([&] { far::get_strided(array, values.data(), block); }),
-           (counts{.gets = 10, .waits = 1}));
+           (counts{.gets = ten, .waits = 1}));
   // Levels that lie densely on both sides are one piece.
   far::strided dense{.counts = {4, 5, 10}, .far_strides = {4, 20}};
   CHECK_EQ(cost_of([&] { far::put_strided(array, values.data(), dense); }), counts{.puts = 1});
   far::strided halves{.counts = {4, 5, 10}, .far_strides = {4, 100}};
   CHECK_EQ(cost_of([&] { far::get_strided(array, values.data(), halves); }),
-           (counts{.gets = 10, .waits = 1}));
+           (counts{.gets = ten, .waits = 1}));
   std::vector<far::put_piece<double>> pieces{{array, values.data(), 3}, {array + 9, values.data()}};
-  CHECK_EQ(cost_of([&] { far::put_pieces<double>(pieces); }), counts{.puts = 2});
+  CHECK_EQ(cost_of([&] { far::put_pieces<double>(pieces); }), counts{.puts = two});
   if (far::detail::adds_natively<double>(far::detail::here().link)) {
     CHECK_EQ(cost_of([&] { far::accumulate_strided(array, values.data(), block, 2.0); }),
-             counts{.puts = 10});
-    CHECK_EQ(cost_of([&] { far::accumulate_pieces<double>(pieces); }), counts{.puts = 2});
+             counts{.puts = ten});
+    CHECK_EQ(cost_of([&] { far::accumulate_pieces<double>(pieces); }), counts{.puts = two});
   }
+  release(arrays);
+}
+
+/// More pieces than one request holds, of lengths around all limits of requests: 8 KiB, 16 KiB.
+FAR_TEST(pieces_of_many_lengths) {
+  auto random = far_test::common_random_engine(77);
+  std::vector<std::size_t> lengths{1, 2047, 2048, 2049, 511, 513, 4095, 4096, 4097, 1, 3};
+  for (int i = 0; i < 600; ++i) lengths.push_back(1 + random() % 5);
+  std::size_t all = 0;
+  for (std::size_t n : lengths) all += n + n % 3;
+  auto arrays = objects_on_each_rank<std::int32_t>(all, 1);
+  auto array = arrays[(far::rank() + 1) % far::nprocs()];
+  std::vector<std::int32_t> values(all), expected(all, 1), back(all, 0), expected_back(all, 0);
+  std::iota(values.begin(), values.end(), 100);
+  std::vector<far::put_piece<std::int32_t>> out;
+  std::vector<far::get_piece<std::int32_t>> in;
+  std::size_t at = 0;
+  for (std::size_t n : lengths) {
+    out.push_back({array + static_cast<std::ptrdiff_t>(at), values.data() + at, n});
+    in.push_back({array + static_cast<std::ptrdiff_t>(at), back.data() + at, n});
+    for (std::size_t i = at; i < at + n; ++i)
+      expected[i] = 3 * values[i], expected_back[i] = expected[i];
+    at += n + n % 3;
+  }
+  far::put_pieces<std::int32_t>(out);
+  far::flush(array.rank());
+  far::accumulate_pieces<std::int32_t>(out, 2);
+  far::get_pieces<std::int32_t>(in);  // sees this rank's own
+  CHECK_EQ(back, expected_back);
+  CHECK_EQ(far::get(array, all), expected);
   release(arrays);
 }
 

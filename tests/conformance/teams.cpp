@@ -252,4 +252,46 @@ FAR_TEST(teams_end_when_all_have_their_result) {
   }
 }
 
+/// Every range of ranks makes a team of its own, while others make theirs or none.
+FAR_TEST(made_by_members_alone) {
+  far::rank_t n = far::nprocs(), me = far::rank();
+  for (int round = 0; round < 2; ++round) {
+    std::size_t before = heap_in_use();
+    for (far::rank_t first = 0; first < n; ++first)
+      for (far::rank_t end = first + 1; end <= n; ++end) {
+        if (me < first || me >= end) continue;
+        std::vector<far::rank_t> members;
+        for (far::rank_t i = first; i < end; ++i)
+          members.push_back(round == 0 ? i : end - 1 - (i - first));
+        far::team t = far::make_team(members);
+        CHECK_EQ(ranks_of(t), members);
+        check_collectives(t, first * 10 + end);
+        far::make_team(members);  // the same once more, and gone again
+      }
+    CHECK_EQ(heap_in_use(), before);
+  }
+}
+
+/// Applications that come to a leader in another order than it makes its teams.
+FAR_TEST(members_come_early) {
+  far::rank_t n = far::nprocs(), me = far::rank();
+  std::vector<far::rank_t> first{0}, all(n);
+  if (n > 1) first.push_back(1);
+  std::iota(all.begin(), all.end(), far::rank_t{0});
+  for (int i = 0; me == 1 && i < 1000; ++i) far::progress();
+  far::team pair = me < 2 ? far::make_team(first) : far::team();
+  far::team everybody = far::make_team(all);
+  check_collectives(everybody, 5);
+  if (pair) check_collectives(pair, 6);
+}
+
+FAR_TEST(teams_that_cannot_be_made) {
+  far::rank_t n = far::nprocs(), me = far::rank();
+  CHECK_THROWS(far::make_team({}), "no ranks");
+  CHECK_THROWS(far::make_team({me, n}), "there are only");
+  CHECK_THROWS(far::make_team({me, me}), "twice");
+  if (n > 1) CHECK_THROWS(far::make_team({(me + 1) % n}), "does not name");
+  far::barrier();
+}
+
 }  // namespace teams_tests

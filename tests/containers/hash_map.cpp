@@ -392,6 +392,18 @@ FAR_TEST(clear_and_reserve) {
   CHECK_EQ(s.entries, static_cast<std::uint64_t>(4 * n) * far::nprocs());
   CHECK(s.load_factor > 0 && s.load_factor < 1 && s.mean_probes >= 1 && s.skew >= 1);
   CHECK(s.most_probes >= 1 && s.most_entries >= s.fewest_entries && s.bytes > 0);
+  CHECK(s.displaced < s.entries && s.equal_hashes == 0);
+  CHECK((s.displaced == 0) == (s.most_probes == 1));
+
+  far::hash_map<int, std::uint64_t, collides_always> crowded(100);
+  if (far::rank() == 0)
+    for (int i = 0; i < 20; ++i) crowded.insert(i, 1);
+  far::barrier();
+  s = crowded.statistics();
+  CHECK_EQ(s.displaced, 19u);
+  CHECK_EQ(s.equal_hashes, 20u * 19 / 2);
+  // The first get brings 8 buckets of 32 bytes, the next one 16; fewer where the table ends.
+  CHECK(s.further_gets >= 12 && s.further_gets <= 24);
 }
 
 FAR_TEST(maps_over_teams_and_moved_maps) {

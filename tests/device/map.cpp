@@ -1,5 +1,6 @@
 // far::device_hash_map against std::unordered_map, and, with many threads on few keys, against counts.
 #include "harness.hpp"
+#include "stand_in.hpp"
 
 #include <farside/device.hpp>
 

@@ -1,5 +1,6 @@
 // far::device and far::device_ptr: allocation, copies, streams, futures, what kernels do to memory of all ranks.
 #include "harness.hpp"
+#include "stand_in.hpp"
 
 #include <farside/device.hpp>
 

@@ -1,5 +1,6 @@
 // far::device_queue: order of magnitude aside, what goes in comes out once.
 #include "harness.hpp"
+#include "stand_in.hpp"
 
 #include <farside/device.hpp>
 

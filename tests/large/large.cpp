@@ -1,7 +1,8 @@
-// Counts beyond 2^31: broadcast, put and get of more than 2 GiB at once, every byte checked.
+// Counts beyond 2^31: broadcast, put and get of more than 2 GiB at once, also of a patch, every byte checked.
 //
 // For 2 ranks. Takes 5 GiB of memory, so other back ends than smp do it only if asked to by
 // FARSIDE_TEST_LARGE=1.
+#include <farside/containers/global_array.hpp>
 #include <farside/farside.hpp>
 
 #include <cstdio>
@@ -90,6 +91,21 @@ int body() {
                std::min(piece, many - done));
     failures += check("the target of a put", bytes, 3);
     far::dealloc(target);
+  }
+  {
+    // A patch of more than 2 GiB of one rank, and a few places of the other.
+    const auto n = static_cast<std::ptrdiff_t>(many);
+    far::global_array<char, 2> f({1, n}, {.distribution = far::irregular({{0}, {0, 1000}})});
+    if (far::rank() == 0) {
+      std::vector<char> bytes(many);
+      fill(bytes.data(), 4);
+      f.put(f.all(), bytes);
+      f.fence();
+      std::fill(bytes.begin(), bytes.end(), 'x');
+      f.get(f.all(), bytes);
+      failures += check("put and get of a patch", bytes, 4);
+    }
+    far::barrier();
   }
   failures = far::all_reduce(failures);
   if (far::rank() == 0 && failures == 0) std::printf("2 GiB and more at once: ok\n");

@@ -37,6 +37,21 @@ for n in 1 2 3 4; do
   check "contigs on $n ranks" 0 "^circular +1$" "^N50 +[0-9]+$" "^longest +[0-9]+$"
   same "contigs of $n ranks" out1 out$n
 done
+# --- the graph in a far::store ------------------------------------------------------------------------
+for n in 1 2 3 4; do
+  run "$farside" contigs -n $n -k 25 --table store --collisions --output other s.reads.fq ring.reads.fq
+  check "in a store on $n ranks" 0 "^circular +1$" "^home is another's +[0-9]+\.[0-9]+ %$" "^further gets a key +0\.[0-9]+$" \
+    "^equal hashes +0$"
+  same "in a store on $n ranks" out1 other
+done
+for k in 32 64 66; do  # even, and of several words
+  for table in map store; do
+    run "$farside" contigs -n 3 -k $k --table $table --output $table s.reads.fq ring.reads.fq; check "k $k in a $table" 0
+  done
+  same "k $k in a store" map store
+done
+run "$farside" contigs -n 2 -k 25 --collisions -o other s.reads.fq ring.reads.fq
+check "collisions in a map" 0 "^home is another's +[1-9][0-9]*\.[0-9]+ %$" "^equal hashes +0$"
 grep -q '^>[0-9]* LN:i:624 .* circular$' out1 && pass "the ring" || fail "no ring of 600 bases"
 
 if have bcalm; then
@@ -140,6 +155,7 @@ refuses "k-mers that are lost" "--min-count 1: counted holds only k-mers that we
   contigs --min-count 1 --from kmers --output out counted
 refuses "no counts" "--min-count: of --from ufx it is not known how often" contigs --min-count 2 --from ufx --output out ufx
 refuses "k 128" "-k: '128' is not" contigs -k 128 --output out s.reads.fq
+refuses "unknown table" "--table: 'heap' is neither map nor store" contigs --table heap --output out s.reads.fq
 refuses "unknown origin" "--from: 'dust' is none of" contigs --from dust --output out s.reads.fq
 refuses "disk full" "cannot write /dev/full: No space left" contigs --output /dev/full s.reads.fq
 run "$farside" simulate -n 2 --length 200000 --coverage 30 large; check "simulate more" 0
@@ -153,6 +169,9 @@ for backend in $(other_backends contigs); do
     check "$backend on $n ranks" 0
     same "$backend on $n ranks" first other
   done
+  run "$farside" contigs -n 3 --backend $backend -k 25 --table store --output other s.reads.fq ring.reads.fq
+  check "in a store on $backend" 0
+  same "in a store on $backend" first other
 done
 
 [ "$failures" = 0 ] && echo "all good" || { echo "$failures failed" && exit 1; }

@@ -52,7 +52,7 @@ refuses "no such option" "there is no option --thresold; did you mean --threshol
 refuses "k 0" "option --k: '0' is not a whole number from 1 to 30" wavelets --k 0 save out
 refuses "k 100" "option -k: '100' is not a whole number from 1 to 30" wavelets -k 100 save out
 refuses "four dimensions" "option --dimensions: '4' is not a whole number from 1 to 3" wavelets --dimensions 4 save out
-refuses "a threshold that is no number" "option --threshold: 'nan' is not a number" wavelets --threshold nan save out
+refuses "a threshold that is no number" "option --threshold: 'nan' is not a number from 0 to 1e\+300$" wavelets --threshold nan save out
 refuses "a threshold of zero" "--threshold 0 splits every box; give a --max-level" wavelets --threshold 0 save out
 refuses "levels the wrong way round" "--initial-level 5 is deeper than --max-level 4" wavelets --initial-level 5 --max-level 4
 refuses "no such function" "the function guass: nothing is called guass, and 'g' is at character 1" wavelets -f guass save out
@@ -79,8 +79,18 @@ head -c 50 sum >bad; refuses "no file of a tree" "it is no file of a wavelet tre
 { head -c -1 sum; printf 'x'; } >bad; refuses "changed coefficients" "the file is damaged: the coefficients of box \(.* have changed" wavelets --load bad save out
 refuses "no such folder" "cannot save none/out: .*No such file or directory" wavelets save none/out
 refuses "no folder for a drawing" "none/out.svg: .*No such file or directory" wavelets plot none/out.svg
-refuses "a segment that is too small" "no room|has no room|not enough|does not fit" wavelets --segment 1M -d 3 -e 1e-7 save out
+refuses "a segment that is too small" "no room for 5832 bytes .* in the segment of rank [0-2]: " \
+  wavelets --segment 1M -d 3 -e 0 --max-level 4 save out
+refuses "a segment that is too small for details" "no room for 46656 bytes .* in the segment of rank [0-2]: " \
+  wavelets --segment 1536K -d 3 -e 0 --max-level 3 compress save out
+# What is no file must not be replaced by one: a pipe stands for devices such as /dev/full.
+mkfifo pipe
+refuses "a pipe" "cannot save pipe: is no regular file; ranks write" wavelets save pipe
+refuses "a pipe for a drawing" "pipe: is no regular file; ranks write" wavelets plot pipe
+if [ -p pipe ]; then pass "it is still there"; else fail "the pipe is gone"; fi
+refuses "a placement that is none" "option --placement: 'table' is neither subtrees nor hash" wavelets --placement table save out
 mkdir -p tiny
+refuses "a directory" "cannot save tiny: is a directory" wavelets save tiny
 if with_tiny_disk true 2>/dev/null; then
   with_tiny_disk timeout $limit "$farside" wavelets -n 2 -d 2 -e 1e-8 save tiny/out >"$work/out" 2>"$work/err"
   status=$?

@@ -35,7 +35,7 @@ T value(std::mt19937_64& random) {
     return random() % 4 != 0;
   else if constexpr (std::is_integral_v<T>)
     return static_cast<T>(random() % 5);
-  else if constexpr (far::detail::is_complex<T>)
+  else if constexpr (far::is_complex<T>)
     return T(static_cast<typename T::value_type>(number()),
              static_cast<typename T::value_type>(number() - 5));
   else

@@ -1,5 +1,6 @@
-// Wavelet trees in one process, over std::unordered_map and by the same kernels: what trees over ranks are compared with.
-// Each operation is written as its definition says, by recursion, with nothing that would make it fast.
+// Wavelet trees in one process, over std::unordered_map and by the same kernels: what trees over
+// ranks are compared with. Each operation is written as its definition says, by recursion, with
+// nothing that would make it fast.
 #pragma once
 
 #include <farside/algorithms/wavelets/kernels.hpp>

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <numbers>
 
 #include "harness.hpp"
 
@@ -103,6 +105,69 @@ void size_row(std::size_t k, double eps, std::size_t nodes, std::size_t of_deriv
   CHECK_EQ(f.derivative(D - 1).census().nodes, of_derivative);
 }
 
+/// The norm is the one that a formula has, the same in both forms of a tree; a tree comes back as
+/// it was; the derivative is as near as its bound says.
+template <std::size_t D>
+void accuracy_row(double eps) {
+  const std::size_t k = 9;
+  auto f = wavelets::function<D>::project(gauss<D>, {.k = k, .threshold = eps});
+  const double a = 300,
+               of_axis = std::sqrt(std::numbers::pi / (2 * a)) * std::erf(std::sqrt(a / 2));
+  const double right = 5 * std::pow(of_axis, D / 2.0), norm = f.norm();
+  CHECK(std::abs(norm - right) < eps);
+
+  std::map<std::vector<std::uint32_t>, std::vector<double>> before;
+  auto name_of = [](const auto& box) {
+    std::vector<std::uint32_t> name(box.at.begin(), box.at.end());
+    name.push_back(box.level);
+    return name;
+  };
+  f.for_each_leaf([&](const auto& box, std::span<double> s) {
+    before[name_of(box)].assign(s.begin(), s.end());
+  });
+  f.compress();
+  CHECK(std::abs(f.norm() / norm - 1) < 2e-13);
+  f.reconstruct();
+  CHECK(std::abs(f.norm() / norm - 1) < 2e-13);
+  double difference = 0;
+  std::size_t leaves = 0;
+  f.for_each_leaf([&](const auto& box, std::span<double> s) {
+    ++leaves;
+    const auto& old = before[name_of(box)];
+    CHECK_EQ(old.size(), s.size());
+    for (std::size_t i = 0; i < std::min(s.size(), old.size()); ++i)
+      difference += (s[i] - old[i]) * (s[i] - old[i]);
+  });
+  CHECK_EQ(leaves, before.size());
+  CHECK(std::sqrt(far::all_reduce(difference)) < 1e-14 * norm);
+
+  // The norm of the error of the derivative, at the middles of small boxes.
+  auto slope = f.derivative(0);
+  constexpr std::size_t side = D == 1 ? 1000 : D == 2 ? 64 : 20;
+  std::size_t all = 1;
+  for (std::size_t d = 0; d < D; ++d) all *= side;
+  std::vector<wavelets::point<D>> points;
+  for (std::size_t i = far::rank(); i < all; i += far::nprocs()) {
+    std::size_t rest = i;
+    for (double& e : points.emplace_back()) {
+      e = (static_cast<double>(rest % side) + 0.5) / side;
+      rest /= side;
+    }
+  }
+  const auto values = slope.evaluate(points);
+  double error = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const double exact = -2 * a * (points[i][0] - 0.5) * gauss<D>(points[i]);
+    error += (values[i] - exact) * (values[i] - exact);
+  }
+  error = std::sqrt(far::all_reduce(error) / static_cast<double>(all));
+  const double bound =
+      static_cast<double>(k * k) * std::ldexp(eps, static_cast<int>(f.census().deepest));
+  CHECK(error < bound);
+  CHECK(error > 1e-6 * bound);  // it is measured
+  far::barrier();
+}
+
 }  // namespace
 
 FAR_TEST(one_dimension) {
@@ -138,6 +203,16 @@ FAR_TEST(sizes_that_are_known) {
   size_row<2>(9, 1e-8, 101, 165);
   size_row<2>(9, 1e-10, 229, 325);
   size_row<3>(9, 1e-3, 73, 73);
+}
+FAR_TEST(larger_sizes_that_are_known) {
+  size_row<3>(9, 1e-5, 137, 201);
+  size_row<3>(9, 1e-7, 201, 329);
+}
+FAR_TEST(accuracy) {
+  accuracy_row<1>(1e-6);
+  accuracy_row<1>(1e-10);
+  accuracy_row<2>(1e-8);
+  accuracy_row<3>(1e-3);
 }
 FAR_TEST(a_tree_of_one_node) {
   auto f = wavelets::function<2>::project([](const auto& x) { return 2 * x[0]; },

@@ -86,21 +86,24 @@ bool grids_fit(const A& a, const B& b, const C& c) {
          b.process_grid() == c.layout().process_grid();
 }
 
-/// The algorithm that is asked for, if it can do this; else an error. `automatic`: the best one.
+/// The algorithm that is asked for, if it can do this; else an error. `automatic`, which is collective:
+/// the one that takes least time, as the model says.
 template <class A, class B, class C>
 stationary choose(const A& a, const B& b, const C& c, const multiply_options& how) {
   stationary chosen = how.algorithm;
   const bool fit = tiles_fit(a, b, c);
   if (chosen == stationary::automatic) {
     if (!fit) return stationary::slices;
+    const multiply_rates rates = measured_rates(c.members());
     double best = 0;
     for (stationary candidate : {stationary::c, stationary::a, stationary::b, stationary::layers}) {
       if (how.stealing != stealing::none && candidate != stationary::c &&
           candidate != stationary::a)
         continue;
       const double time =
-          predict<A, B>(estimate(candidate, a, b, c), multiply_rates(), how.stealing);
-      if (chosen == stationary::automatic || time < best) chosen = candidate, best = time;
+          predict<A, B>(estimate(candidate, a, b, c), rates, how.stealing, cores_of(c.members()));
+      // Stationary C, the first one, unless another is clearly better: it takes least memory.
+      if (chosen == stationary::automatic || time < 0.95 * best) chosen = candidate, best = time;
     }
     return chosen;
   }
@@ -137,16 +140,33 @@ multiplication async_multiply(const MatrixA& a, const MatrixB& b, MatrixC& c, co
                     (A::is_sparse || !B::is_sparse),
                 "far::multiply knows dense x dense and sparse x dense into a far::matrix, and "
                 "sparse x sparse into a far::sparse_matrix");
+  constexpr bool on_device = detail::is_in_device_memory<MatrixC>;
+  static_assert(on_device == detail::is_in_device_memory<typename A::matrix_type> &&
+                    on_device == detail::is_in_device_memory<typename B::matrix_type>,
+                "far::multiply: the three matrices lie in one kind of memory. Copy those that do not: "
+                "far::matrix<T, far::device_memory>::copy_from takes one in host memory");
+  static_assert(!on_device || (std::is_same_v<Over, plus_times<T>> && !A::is_transposed &&
+                               !B::is_transposed),
+                "far::multiply: in device memory there are sums of products alone, of matrices as they "
+                "are. Multiply in host memory, or transpose_from there before");
   const A left = detail::operand_of<MatrixA>::make(a);
   const B right = detail::operand_of<MatrixB>::make(b);
   detail::require_factors(left, right, c);
   const stationary chosen = detail::choose(left, right, c, how);
+  if (on_device && (chosen == stationary::slices || chosen == stationary::summa))
+    detail::raise("multiply: in device memory there is no ", detail::name_of(chosen),
+                  ". Cut '", left.name(), "' (tiles of ", left.tile_shape(), "), '", right.name(),
+                  "' (", right.tile_shape(), ") and '", c.name(), "' (", c.tile_shape(),
+                  ") so that their tiles fit (far::block_matmul does), and take "
+                  "far::stationary::c, a or b.");
   std::unique_ptr<detail::multiply_work> work;
-  if (chosen == stationary::slices)
-    work = std::make_unique<detail::sliced_product<A, B, MatrixC, Over>>(left, right, c, over, how);
-  else if (chosen != stationary::summa)
+  if (chosen != stationary::slices && chosen != stationary::summa)
     work = std::make_unique<detail::tiled_product<A, B, MatrixC, Over>>(left, right, c, over, how,
                                                                         chosen);
+  else if constexpr (on_device)
+    work = nullptr;  // refused above
+  else if (chosen == stationary::slices)
+    work = std::make_unique<detail::sliced_product<A, B, MatrixC, Over>>(left, right, c, over, how);
   else if constexpr (!A::is_transposed && !B::is_transposed)
     work = std::make_unique<detail::summa_product<A, B, MatrixC, Over>>(left, right, c, over, how);
   barrier(c.members());

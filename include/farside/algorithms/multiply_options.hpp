@@ -1,9 +1,10 @@
 // How a distributed multiplication is done: its algorithm, and who helps whom.
 #pragma once
 
-#include <farside/base/backend_choice.hpp>
+#include <farside/containers/matrix_shape.hpp>
 
 #include <cstddef>
+#include <functional>
 
 namespace far::inline FARSIDE_BACKEND {
 
@@ -29,6 +30,14 @@ enum class stationary { automatic, c, a, b, layers, summa, slices };
 /// For stationary C and A.
 enum class stealing { none, random, near };
 
+/// A product of two tiles that this member has multiplied: C(c) += A(c.row, k) B(k, c.column).
+struct multiplied_piece {
+  matrix_index c;
+  std::size_t k = 0;
+  bool stolen = false;  ///< it was another member's to multiply
+  double seconds = 0;   ///< in local kernels
+};
+
 struct multiply_options {
   far::stationary algorithm = far::stationary::automatic;
   far::stealing stealing = far::stealing::none;
@@ -39,6 +48,9 @@ struct multiply_options {
   bool ordered = false;
   /// Bytes of partial tiles that a member may have under way at a time. 0: a sixteenth of a segment.
   std::size_t update_memory = 0;
+  /// Called on a member after each piece that it has multiplied, if both tiles had entries. Local;
+  /// must not communicate. What it takes counts as computing. May be empty.
+  std::function<void(const multiplied_piece&)> after_piece{};
 };
 
 }  // namespace far::inline FARSIDE_BACKEND

@@ -70,7 +70,7 @@ struct plus_times {
   /// x + y and x y. Local; no communication.
   constexpr T add(const T& x, const T& y) const { return static_cast<T>(x + y); }
   constexpr T multiply(const T& x, const T& y) const {
-    if constexpr (detail::is_complex<T>)
+    if constexpr (is_complex<T>)
       return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
     else
       return static_cast<T>(x * y);

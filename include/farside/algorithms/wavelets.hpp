@@ -9,15 +9,17 @@
 //   f.reconstruct();
 //   double there = f.evaluate({0.25, 0.75});
 //
-// Each box of a tree is split where polynomials of degree k - 1 are not enough. Nodes lie in a far::store, by their boxes;
-// the owner of a box computes its node, and hands what follows to the owners of children or parents (algorithms/detail/wavelets/errands.hpp). The tree
-// has the same nodes on any number of ranks, and the same values but for the order in which sums are made.
+// Each box of a tree is split where polynomials of degree k - 1 are not enough. Nodes lie in a
+// far::store, by their boxes; the owner of a box computes its node, and hands what follows to the
+// owners of children or parents (algorithms/detail/wavelets/errands.hpp). The tree has the same
+// nodes on any number of ranks, and the same values but for the order in which sums are made.
 //
 //   reconstructed   leaves have the coefficients of scaling functions: derivatives, values at points, operators
 //   compressed      other nodes have details, the root its coefficients: truncation, inner products
 //
-// Functions of trees are collective over all ranks, but for evaluate() and what says so. Alpert's multiwavelets are
-// explained in wavelets/basis.hpp, what is computed in a node in wavelets/kernels.hpp.
+// Functions of trees are collective over all ranks, but for evaluate() and what says so. Alpert's
+// multiwavelets are explained in wavelets/basis.hpp, what is computed in a node in
+// wavelets/kernels.hpp.
 #pragma once
 
 #include <farside/algorithms/detail/wavelets/balance.hpp>
@@ -37,7 +39,8 @@ struct tree_census {
   std::uint64_t most_of_rank = 0;  ///< nodes of the rank that has most
 };
 
-/// A function on [0, 1]^D. It is a handle that owns: made, moved from and destroyed by all ranks together.
+/// A function on [0, 1]^D. It is a handle that owns: made, moved from and destroyed by all ranks
+/// together.
 template <std::size_t D>
 class function {
   using state = detail::tree_state<D>;
@@ -46,10 +49,11 @@ class function {
   using box = tree_box<D>;
   using options = tree_options<D>;
 
-  /// Collective: the projection of f. Boxes are split until their details are below the threshold. f is called with a
-  /// point, or with many (f(points, values)), at k^D points a box, by the box's owner. Throws on all ranks if f is infinite
-  /// or no number somewhere, or a segment is full. Costs a call of the owner, by a message where that is another rank, for
-  /// each node, and 2 all_reduces a round (algorithms/detail/wavelets/errands.hpp).
+  /// Collective: the projection of f. Boxes are split until their details are below the threshold.
+  /// f is called with a point, or with many (f(points, values)), at k^D points a box, by the box's
+  /// owner. Throws on all ranks if f is infinite or no number somewhere, or a segment is full.
+  /// Costs a call of the owner, by a message where that is another rank, for each node, and 2
+  /// all_reduces a round (algorithms/detail/wavelets/errands.hpp).
   template <function_of_points<D> F>
   static function project(F f, const options& with = {}) {
     function result(with);
@@ -63,8 +67,8 @@ class function {
   /// Local; no communication.
   bool compressed() const { return state_->compressed; }
 
-  /// Collective: to details, from leaves to the root; nothing if it is compressed. Costs a message for each node whose
-  /// parent is on another rank, of k^D coefficients.
+  /// Collective: to details, from leaves to the root; nothing if it is compressed. Costs a message
+  /// for each node whose parent is on another rank, of k^D coefficients.
   void compress() {
     if (!compressed()) detail::tree_changer<D>(*state_).compress();
   }
@@ -72,8 +76,9 @@ class function {
   void reconstruct() {
     if (compressed()) detail::tree_changer<D>(*state_).reconstruct();
   }
-  /// Collective: drops details that are smaller than the threshold and have none below them, at levels above 1. The tree
-  /// is compressed meanwhile, and becomes again what it was. Costs a message for each node whose parent is on another rank.
+  /// Collective: drops details that are smaller than the threshold and have none below them, at
+  /// levels above 1. The tree is compressed meanwhile, and becomes again what it was. Costs a
+  /// message for each node whose parent is on another rank.
   void truncate(double threshold) {
     if (!(threshold >= 0) || !std::isfinite(threshold))
       far::detail::raise(name(), ": truncate below ", threshold, ", which is no number from 0 on.");
@@ -90,8 +95,8 @@ class function {
       sum += kernels<D>::norm2(state::values_of(node));
     return std::sqrt(far::all_reduce(sum));
   }
-  /// Collective: the integral of f times g. Both are compressed, and of one order. Costs a get for each node of the one
-  /// that lies on another rank in the other, and 1 all_reduce.
+  /// Collective: the integral of f times g. Both are compressed, and of one order. Costs a get for
+  /// each node of the one that lies on another rank in the other, and 1 all_reduce.
   double inner(const function& other) const {
     need_form("inner", true);
     other.need_form("inner", true);
@@ -121,17 +126,17 @@ class function {
     return far::all_reduce(sum);
   }
 
-  /// Collective: the derivative along an axis, in a tree of its own; borders of [0, 1]^D are free. The tree is
-  /// reconstructed. Costs a get for each neighbour of own boxes that another rank has, and a message for each new node that
-  /// another rank gets.
+  /// Collective: the derivative along an axis, in a tree of its own; borders of [0, 1]^D are free.
+  /// The tree is reconstructed. Costs a get for each neighbour of own boxes that another rank has,
+  /// and a message for each new node that another rank gets.
   function derivative(std::size_t axis) const {
     if (axis >= D)
       far::detail::raise(name(), ": derivative along axis ", axis, ", but it has axes 0 to ", D - 1,
                          ".");
     return map_leaves(derivative_operator{axis});
   }
-  /// Collective: a tree of f(leaf) for all leaves; see leaf_operators.hpp for what f does. It is called by the owners of
-  /// leaves. The tree is reconstructed. Costs what derivative() costs.
+  /// Collective: a tree of f(leaf) for all leaves; see leaf_operators.hpp for what f does. It is
+  /// called by the owners of leaves. The tree is reconstructed. Costs what derivative() costs.
   template <class F>
   function map_leaves(F f) const {
     need_form("map_leaves", false);
@@ -141,16 +146,17 @@ class function {
     return result;
   }
 
-  /// Values at points of [0, 1]^D. One-sided: others may do the same, but change nothing. The tree is reconstructed. Costs a
-  /// get for each node on the ways from the root, as many at a time as there are on a level.
+  /// Values at points of [0, 1]^D. One-sided: others may do the same, but change nothing. The tree
+  /// is reconstructed. Costs a get for each node on the ways from the root, as many at a time as
+  /// there are on a level.
   std::vector<double> evaluate(std::span<const point<D>> points) const {
     need_form("evaluate", false);
     return detail::evaluate(*state_, points);
   }
   double evaluate(const point<D>& at) const { return evaluate(std::span(&at, 1)).front(); }
 
-  /// Calls f(box, coefficients) for each leaf of a reconstructed tree that this rank has. f may change the coefficients.
-  /// Local; no communication.
+  /// Calls f(box, coefficients) for each leaf of a reconstructed tree that this rank has. f may
+  /// change the coefficients. Local; no communication.
   template <class F>
   void for_each_leaf(F f) {
     need_form("for_each_leaf", false);
@@ -195,15 +201,17 @@ class function {
     detail::move_nodes(*state_, *moved);
     state_ = std::move(moved);
   }
-  /// Collective: gives each rank subtrees that have cost the same time together since the tree was made or balanced. Costs
-  /// an all_reduce, a broadcast, and what move_to() costs.
+  /// Collective: gives each rank subtrees that have cost the same time together since the tree was
+  /// made or balanced. Costs an all_reduce, a broadcast, and what move_to() costs.
   void balance() { move_to(detail::balanced_placement(*state_)); }
 
-  /// Collective: a file of the tree, the same bytes whichever rank has what. It has checksums, and gets its name when it is
-  /// whole. Throws far::error on all ranks if it cannot be written. Costs an all_gather of all boxes.
+  /// Collective: a file of the tree, the same bytes whichever rank has what. It has checksums, and
+  /// gets its name when it is whole. Throws far::error on all ranks if it cannot be written. Costs
+  /// an all_gather of all boxes.
   void save(const std::string& path) const { detail::save_tree(*state_, path); }
-  /// Collective: a tree from a file, on any number of ranks. Throws far::error on all ranks if there is none, or it is
-  /// damaged. `with` says where nodes lie and the name; the rest is as it was saved. Each rank reads its part of the file.
+  /// Collective: a tree from a file, on any number of ranks. Throws far::error on all ranks if
+  /// there is none, or it is damaged. `with` says where nodes lie and the name; the rest is as it
+  /// was saved. Each rank reads its part of the file.
   static function load(const std::string& path, const options& with = {}) {
     const detail::tree_file_header header = detail::read_tree_header<D>(path);
     function result(detail::options_of(header, with));

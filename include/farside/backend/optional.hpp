@@ -14,6 +14,7 @@
 //   never_waits           the trait async_progress() holds in all jobs       smp, sim
 //   accumulates           puts that add                                      all; shmem: integers
 //   starts_accumulates    puts that add and give a request                   mpi, sim, any
+//   moves_runs            many pieces of one segment in one request          mpi, any
 //   settles_atomics       less than a flush, where atomics alone are due     mpi
 //   has_barrier           a barrier of all ranks that beats signals          mpi, any
 //   watches_memory        a look at each use of the heaps                    sim, any
@@ -23,10 +24,12 @@
 
 #include <farside/backend/concept.hpp>
 #include <farside/backend/shared/add_in_place.hpp>
+#include <farside/backend/shared/runs.hpp>
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -139,6 +142,18 @@ concept starts_accumulates =
     requires(B& link, rank_t rank, std::size_t offset, const C* from, std::size_t n) {
       { link.async_accumulate(rank, offset, from, n) } -> std::same_as<typename B::request>;
     };
+
+/// Puts, gets and accumulates of many pieces of one segment, in one request, in jobs whose memory is
+/// not coherent. What travels lies densely here, in the order of the pieces, and must stay until the
+/// request is complete. In other ways they are as the operations on one piece.
+template <class B>
+concept moves_runs = requires(B& link, rank_t rank, std::span<const run> where, const void* from,
+                              void* to, std::size_t bytes, const double* addends) {
+  { link.limits_of_runs() } -> std::same_as<run_limits>;  ///< piece is 0: not in this job
+  { link.async_put_runs(rank, where, from, bytes) } -> std::same_as<typename B::request>;
+  { link.async_get_runs(rank, where, to, bytes) } -> std::same_as<typename B::request>;
+  { link.async_accumulate_runs(rank, where, addends, bytes) } -> std::same_as<typename B::request>;
+};
 
 /// After settle(rank), gets that other ranks begin see this rank's earlier atomics on that rank,
 /// and this rank's own later gets come after them. A flush does that, too, and more.

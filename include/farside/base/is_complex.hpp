@@ -5,11 +5,12 @@
 
 #include <complex>
 
-namespace far::inline FARSIDE_BACKEND::detail {
+namespace far::inline FARSIDE_BACKEND {
 
+/// Whether T is a std::complex.
 template <class T>
 inline constexpr bool is_complex = false;
 template <class T>
 inline constexpr bool is_complex<std::complex<T>> = true;
 
-}  // namespace far::inline FARSIDE_BACKEND::detail
+}  // namespace far::inline FARSIDE_BACKEND

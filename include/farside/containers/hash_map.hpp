@@ -46,6 +46,9 @@ struct hash_map_statistics {
   double load_factor = 0;   ///< (entries + erased) / buckets
   double mean_probes = 0;   ///< buckets looked at to find an entry
   std::uint64_t most_probes = 0;
+  std::uint64_t displaced = 0;     ///< entries whose home bucket was another one's
+  std::uint64_t further_gets = 0;  ///< after the first one, of a find of each entry from elsewhere
+  std::uint64_t equal_hashes = 0;  ///< pairs of entries with the same 64 bits of hash, on a member
   std::uint64_t fewest_entries = 0;  ///< on a member
   std::uint64_t most_entries = 0;
   double skew = 0;  ///< most_entries / mean

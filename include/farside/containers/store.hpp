@@ -14,9 +14,12 @@
 // why it is right, docs/costs.md what it costs, in gets R, puts W and atomics A.
 #pragma once
 
+#include <farside/containers/detail/store/cells.hpp>
+#include <farside/containers/detail/store/direct_get.hpp>
 #include <farside/containers/detail/store/local.hpp>
 #include <farside/containers/detail/store/whole.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <optional>
 #include <span>
@@ -32,6 +35,7 @@ class store {
   using slot = typename core::V;
   using outcome = typename core::outcome;
   using changed = detail::stores::changed;
+  using own_part = detail::stores::own_part<core>;
   static constexpr auto wait = detail::map::if_blocked::wait;
 
  public:
@@ -48,6 +52,10 @@ class store {
   explicit store(std::size_t expected, const store_options& with = {}, Placement choose = {}) {
     detail::require_serializable<K>();
     detail::require_serializable<V>();
+    if (with.mutability == mutability::once && with.on_duplicate == on_duplicate::replace)
+      detail::raise(
+          "store: on_duplicate::replace with mutability::once: a post would replace a value of "
+          "which readers keep copies. Choose on_duplicate::keep or error, or mutability::any.");
     team over = with.over ? with.over : world();
     detail::map::require_buckets<typename core::T>(
         with.name.empty() ? "store" : "store '" + with.name + "'", expected, over.size());
@@ -71,21 +79,22 @@ class store {
   /// been copied on return; the entry is visible some time later, after fence() for certain. Where
   /// `pending_slots` posts of this rank wait at the owner already, this waits, too. One-sided. W + A,
   /// 2 waits; own keys: nothing.
-  void post(const K& key, const V& value) { state_->posts.post(*state_, key, value); }
+  void post(const K& key, const V& value) {
+    own_part free_of_charge(*state_, key);
+    state_->posts.post(*state_, key, value);
+  }
 
   /// The value of a key, if it has one. One-sided. Up to 64 bytes: R, 1 wait. Larger: R, 1 wait, if
   /// this rank remembers where it lies, else 2R, 2 waits.
-  std::optional<V> get(const K& key) const {
-    own_part free_of_charge(*state_, key);
+  FARSIDE_HOT std::optional<V> get(const K& key) const {
     if constexpr (core::in_bucket) {
-      const detail::map::key_location where = state_->place_of(key);
-      const auto found = detail::map::find(tables_, state_, where, key, concurrency::everything);
-      if (!found || found->is_parked()) return std::nullopt;
-      return detail::map::stored<V>::read(found->words.data());
+      const auto found = detail::stores::find_directly<core>(tables_, located(key), key);
+      if (found.what == detail::map::result::done) [[likely]]
+        return detail::stores::value_of<V>(found.value);
+      return detail::stores::get_from_bucket<V>(tables_, state_, located(key), key);
+    } else {
+      return detail::stores::get_object(*state_, key);
     }
-    if (const V* kept = state_->kept(key)) return *kept;
-    if (auto found = get_versioned(key)) return std::move(found->value);
-    return std::nullopt;
   }
   /// The same with its version, for update_if.
   std::optional<versioned<V>> get_versioned(const K& key) const {
@@ -111,7 +120,8 @@ class store {
     return state_->template replace_value<wait>(key, value, version) == changed::yes;
   }
   /// Calls `change(value)` on the value of a key, and stores the result, as one step. False if it
-  /// has none. `change` may not communicate, and may be called more than once. As update.
+  /// has none. `change` may not communicate, and may be called more than once. Cells stay as they
+  /// are. As update.
   template <class F>
     requires std::invocable<F&, V&>
   bool modify(const K& key, F change) {
@@ -145,7 +155,7 @@ class store {
     requires std::derived_from<V, C>
   std::optional<M> get(const K& key, M C::* which) const {
     if (const std::size_t cell = detail::stores::cell_of<V>(which); cell < core::layout::cells)
-      return number_of<M>(key, cell, [](ptr<word> at) { return atomic_load(at); });
+      return read_cell<M>(key, cell);
     if (auto all = get(key)) return (*all).*which;
     return std::nullopt;
   }
@@ -163,19 +173,9 @@ class store {
   template <class M, class C>
     requires std::derived_from<V, C>
   std::optional<M> fetch_add(const K& key, M C::* which, std::type_identity_t<M> value) {
-    detail::stores::require_cell<M>();
-    const std::size_t cell = required_cell(which, "fetch_add");
-    if (!number::small_step(value) || sizeof(M) == 8) require_number(value, "fetch_add");
-    const auto step = static_cast<word>(static_cast<std::int64_t>(value));
-    bool too_large = false;
-    auto old = number_of<M>(key, cell, [&](ptr<word> at) {
-      const word was = far::fetch_add(at, step);
-      too_large = !(was & number::absent) && number::strained(was + step);
-      if (too_large) far::fetch_add(at, 0 - step);
-      return was;
-    });
-    if (old && too_large) refuse_number("fetch_add", value);
-    return old;
+    const std::size_t cell = detail::stores::required_cell<V>(which, "fetch_add");
+    own_part free_of_charge(*state_, key);
+    return detail::stores::add_to_cell<M>(*state_, key, cell, value, "fetch_add");
   }
   /// Sets a cell to `desired` if it is `expected`. Returns what it was; nothing if the key has no
   /// value. One-sided. As fetch_add.
@@ -183,69 +183,104 @@ class store {
     requires std::derived_from<V, C>
   std::optional<M> compare_swap(const K& key, M C::* which, std::type_identity_t<M> expected,
                                 std::type_identity_t<M> desired) {
-    detail::stores::require_cell<M>();
-    const std::size_t cell = required_cell(which, "compare_swap");
-    require_number(desired, "compare_swap");
-    return number_of<M>(key, cell, [&](ptr<word> at) {
-      return far::compare_swap(at, number::encode(expected), number::encode(desired));
-    });
+    const std::size_t cell = detail::stores::required_cell<V>(which, "compare_swap");
+    own_part free_of_charge(*state_, key);
+    return detail::stores::swap_cell<M>(*state_, key, cell, expected, desired);
   }
 
   // --- one key, not waited for -----------------------------------------------------------------
 
-  /// Like the operations above. Of values in buckets the first round trip is in flight on return, and
-  /// the operation is complete when its future is ready; of larger ones it is complete on return. The
-  /// store must live until then.
+  /// Like the operations above: futures of what they return, and what those throw is in the future.
+  /// Gets, changes of values of up to 64 bytes, and additions to cells whose place is remembered have
+  /// their first round trip in flight on return. Others are complete on return. One-sided, costs as
+  /// above. The store must live until then.
   future<std::optional<V>> async_get(const K& key) const {
-    if constexpr (core::in_bucket)
-      return detail::map::begin(*state_, detail::map::find_there(), key, concurrency::everything,
-                                [](outcome done) -> std::optional<V> {
-                                  if (!done.value || done.value->is_parked()) return std::nullopt;
-                                  return core::value_in(*done.value).value;
-                                });
-    else
-      return at_once([&] { return get(key); });
+    if (const V* kept = state_->kept(key)) return future<std::optional<V>>::ready(*kept);
+    return async_get_versioned(key).then([](std::optional<versioned<V>> found) {
+      return found ? std::optional<V>(std::move(found->value)) : std::nullopt;
+    });
   }
+  future<std::optional<versioned<V>>> async_get_versioned(const K& key) const {
+    return detail::stores::begin_finding(*state_, key);
+  }
+  future<bool> async_contains(const K& key) const {
+    return async_get(key).then([](const std::optional<V>& found) { return found.has_value(); });
+  }
+  /// Changes, not waited for, as said above. One-sided.
   future<bool> async_put(const K& key, const V& value) {
     if constexpr (core::in_bucket)
-      return detail::map::begin(*state_, detail::stores::put_there(),
-                                std::pair<K, slot>(key, state_->slot_with(value)),
-                                concurrency::everything, [m = &*state_, key, value](outcome done) {
-                                  if (done.created && done.value) m->waiting.wake(*m, key, value);
-                                  m->changes += done.created;
-                                  return done.created;
-                                });
+      return detail::stores::begin_change(*state_, detail::stores::put_there(),
+                                          std::pair<K, slot>(key, state_->slot_with(value)),
+                                          [m = &*state_, key, value](const outcome& done) {
+                                            if (done.created && done.value)
+                                              m->waiting.wake(*m, key, value);
+                                            return done.created;
+                                          });
     else
-      return at_once([&] { return put(key, value); });
+      return detail::stores::at_once([&] { return put(key, value); });
   }
   future<bool> async_update(const K& key, const V& value) {
-    state_->require_mutable("async_update");
-    if constexpr (core::in_bucket)
-      return begin_change(detail::stores::replace_there(),
-                          std::pair<K, slot>(key, state_->slot_with(value)));
-    else
-      return at_once([&] { return update(key, value); });
+    return async_replace("async_update", key, value, -1);
   }
   future<bool> async_update_if(const K& key, std::uint32_t version, const V& value) {
-    state_->require_mutable("async_update_if");
+    return async_replace("async_update_if", key, value, version);
+  }
+  template <class F>
+    requires std::invocable<F&, V&>
+  future<bool> async_modify(const K& key, F change) {
+    state_->require_mutable("async_modify");
     if constexpr (core::in_bucket)
-      return begin_change(detail::stores::replace_there{version},
-                          std::pair<K, slot>(key, state_->slot_with(value)));
+      return detail::stores::begin_change(
+          *state_, detail::stores::transform_there<V, slot, F>{std::move(change)}, key,
+          [](const outcome& done) { return done.created; });
     else
-      return at_once([&] { return update_if(key, version, value); });
+      return detail::stores::at_once([&] { return modify(key, std::move(change)); });
   }
   future<bool> async_erase(const K& key) {
     state_->require_mutable("async_erase");
     if constexpr (core::in_bucket)
-      return begin_change(detail::stores::remove_there<slot>(), key);
+      return detail::stores::begin_change(*state_, detail::stores::remove_there<slot>(), key,
+                                          [](const outcome& done) { return done.created; });
     else
-      return at_once([&] { return erase(key); });
+      return detail::stores::at_once([&] { return erase(key); });
+  }
+  /// Parts and cells, not waited for, as said above. One-sided.
+  template <class M, class C>
+    requires std::derived_from<V, C>
+  future<std::optional<M>> async_get(const K& key, M C::* which) const {
+    if (detail::stores::cell_of<V>(which) < core::layout::cells)
+      return detail::stores::at_once([&] { return get(key, which); });
+    return async_get(key).then([which](const std::optional<V>& all) {
+      return all ? std::optional<M>((*all).*which) : std::nullopt;
+    });
+  }
+  template <class M, class C>
+    requires std::derived_from<V, C>
+  future<bool> async_update(const K& key, M C::* which, const std::type_identity_t<M>& value) {
+    if (detail::stores::cell_of<V>(which) < core::layout::cells)
+      return detail::stores::at_once([&] { return update(key, which, value); });
+    return async_modify(key, [which, value](V& all) { all.*which = value; });
+  }
+  template <class M, class C>
+    requires std::derived_from<V, C>
+  future<std::optional<M>> async_fetch_add(const K& key, M C::* which,
+                                           std::type_identity_t<M> value) {
+    constexpr const char* what = "async_fetch_add";
+    const std::size_t cell = detail::stores::required_cell<V>(which, what);
+    return detail::stores::begin_adding<M>(*state_, key, cell, value, what);
+  }
+  template <class M, class C>
+    requires std::derived_from<V, C>
+  future<std::optional<M>> async_compare_swap(const K& key, M C::* which,
+                                              std::type_identity_t<M> expected,
+                                              std::type_identity_t<M> desired) {
+    return detail::stores::at_once([&] { return compare_swap(key, which, expected, desired); });
   }
 
   // --- many keys -------------------------------------------------------------------------------
 
-  /// The same for many keys, in their order; each takes effect at a moment of its own. Gets of values
-  /// in buckets are in flight together, 64 at a time. Results are in the order of the keys.
+  /// The same for many keys, in their order; each takes effect at a moment of its own. Gets are in
+  /// flight together, 64 at a time. Results are in the order of the keys.
   std::vector<std::optional<V>> get(std::span<const K> keys) const {
     std::vector<std::optional<V>> results;
     results.reserve(keys.size());
@@ -258,7 +293,14 @@ class store {
         else
           results.emplace_back();
     } else {
-      for (const K& key : keys) results.push_back(get(key));
+      constexpr std::size_t together = 64;
+      std::vector<future<std::optional<V>>> begun;
+      for (; !keys.empty(); keys = keys.subspan(begun.size())) {
+        begun.clear();
+        for (const K& key : keys.first(std::min(together, keys.size())))
+          begun.push_back(async_get(key));
+        for (auto& one : begun) results.push_back(one.get());
+      }
     }
     return results;
   }
@@ -338,6 +380,10 @@ class store {
   rank_t owner(const K& key) const {
     return state_->members.world_rank(state_->place_of(key).member);
   }
+  /// Whether operations of this kind travel one-sided or by messages to the owner, where there is a
+  /// choice: not for post and when(), which are messages, nor for cells and the index of larger
+  /// values. The same on all members. Local.
+  engine engine_of(container_operation kind) const { return state_->choice.of(kind); }
   /// What this rank has sent to owners. Local.
   far::engine_use engine_use() const { return state_->choice.use(); }
   const std::string& name() const { return state_->label; }
@@ -351,80 +397,33 @@ class store {
   explicit store(detail::container_handle<core> of)
       : state_(std::move(of)), tables_(state_->tables.fast()) {}
 
-  using word = detail::map::word;
-  using number = detail::map::cell;
-
-  /// Operations on keys that this rank holds communicate with nobody, and count as nothing.
-  class own_part {
-   public:
-    own_part(core& m, const K& key) {
-      if (m.c.counts && m.place_of(key).member == m.members.rank()) [[unlikely]]
-        quiet_.emplace(m.c);
-    }
-
-   private:
-    std::optional<detail::uncounted> quiet_;
-  };
-
-  template <class F>
-  static auto at_once(F f) {
-    using R = decltype(f());
-    try {
-      return future<R>::ready(f());
-    } catch (...) {
-      return future<R>::failed(std::current_exception());
-    }
-  }
-  template <class Op, class Item>
-  future<bool> begin_change(Op op, const Item& item) {
-    return detail::map::begin(*state_, std::move(op), item, concurrency::everything,
-                              [m = &*state_](outcome done) {
-                                m->changes += done.count == detail::map::counted::erased;
-                                return done.created;
-                              });
+  future<bool> async_replace(const char* what, const K& key, const V& value, std::int64_t only) {
+    state_->require_mutable(what);
+    if constexpr (core::in_bucket)
+      return detail::stores::begin_change(*state_, detail::stores::replace_there{only},
+                                          std::pair<K, slot>(key, state_->slot_with(value)),
+                                          [](const outcome& done) { return done.created; });
+    else
+      return detail::stores::at_once(
+          [&] { return state_->template replace_value<wait>(key, value, only) == changed::yes; });
   }
 
-  template <class M, class C>
-    requires std::derived_from<V, C>
-  static std::size_t required_cell(M C::* which, const char* what) {
-    const std::size_t cell = detail::stores::cell_of<V>(which);
-    if (cell == core::layout::cells)
-      detail::raise("store: ", what,
-                    " of a member that is no cell. Name it in far::cells_of<V>, or use modify().");
-    return cell;
+  FARSIDE_HOT detail::map::key_location located(const K& key) const {
+    if constexpr (std::is_same_v<Placement, by_hash<K>>)
+      return {core::hash_of(key), tables_.members()};
+    else
+      return state_->place_of(key);
   }
   template <class M>
-  static void require_number(M value, const char* what) {
-    if (!number::fits(value)) refuse_number(what, value);
-  }
-  template <class M>
-  [[noreturn]] static void refuse_number(const char* what, M value) {
-    detail::raise("store: ", what, " by, or to, ", value,
-                  ": a cell holds numbers from -2^59 to 2^59 - 1. Keep smaller ones in it, or use "
-                  "modify() on a member that is no cell.");
-  }
-  template <class M, class Work>
-  std::optional<M> number_of(const K& key, std::size_t cell, Work work) const {
+  std::optional<M> read_cell(const K& key, std::size_t cell) const {
     own_part free_of_charge(*state_, key);
-    if (auto old = state_->with_cell(key, cell, work)) return number::decode<M>(*old);
-    return std::nullopt;
+    return detail::stores::number_of<M>(*state_, key, cell,
+                                        [](ptr<std::uint64_t> at) { return atomic_load(at); });
   }
   template <class M>
   bool set_cell(const K& key, std::size_t cell, M value) {
-    require_number(value, "update");
     own_part free_of_charge(*state_, key);
-    return state_
-        ->with_cell(key, cell,
-                    [&](ptr<word> at) {
-                      word now = atomic_load(at);
-                      while (!(now & number::absent)) {
-                        const word was = far::compare_swap(at, now, number::encode(value));
-                        if (was == now) break;
-                        now = was;
-                      }
-                      return now;
-                    })
-        .has_value();
+    return detail::stores::set_cell(*state_, key, cell, value);
   }
 
   detail::container_handle<core> state_;

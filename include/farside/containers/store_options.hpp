@@ -69,6 +69,9 @@ struct store_statistics {
   double load_factor = 0;
   double mean_probes = 0;  ///< buckets looked at to find an entry
   std::uint64_t most_probes = 0;
+  std::uint64_t displaced = 0;     ///< entries whose home bucket was another one's
+  std::uint64_t further_gets = 0;  ///< after the first one, of a find of each entry from elsewhere
+  std::uint64_t equal_hashes = 0;  ///< pairs of entries with the same 64 bits of hash, on a member
   std::uint64_t fewest_entries = 0;  ///< on a member
   std::uint64_t most_entries = 0;
   double skew = 0;  ///< most_entries / mean
@@ -90,6 +93,7 @@ struct by_hash {
 template <auto... Members>
 struct cells {
   static constexpr std::size_t count = sizeof...(Members);
+  /// Local; no communication.
   static constexpr auto members = std::tuple(Members...);
 };
 template <class V>

@@ -97,7 +97,9 @@ struct context {
   std::vector<container_state*> containers;  ///< those that live; core/detail/container.hpp
   object_registry objects;                   ///< how messages find them
   std::uint32_t teams = 0;                   ///< made here so far, besides the world
-  rank_values values;                        ///< of far::rank_local
+  std::vector<team_application> team_applications;  ///< to teams that this rank is to lead
+  std::uint64_t introductions_due = 0;              ///< signals of leaders, over all teams
+  rank_values values;                               ///< of far::rank_local
   job::slot private_slot{};
   std::string stats_target;  ///< FARSIDE_STATS
   attention attends = attention::poll;

@@ -82,6 +82,10 @@ class draft {
     std::error_code failed;
     auto target = std::filesystem::canonical(path, failed);
     path_ = broadcast(failed ? path : target.string(), 0, members_);
+    // To give a draft the name of a device would replace the device.
+    if (std::string wrong = broadcast(members_.rank() == 0 ? kind_objection() : "", 0, members_);
+        !wrong.empty())
+      return wrong;
     temporary_ =
         broadcast(folder() + ".farside-" + std::to_string(random_number()) + ".part", 0, members_);
     if (may_be_unnamed_ && open_unnamed()) return {};
@@ -122,6 +126,14 @@ class draft {
   }
 
  private:
+  std::string kind_objection() const {
+    struct stat info{};
+    if (stat(path_.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return {};
+    return S_ISDIR(info.st_mode)
+               ? "is a directory; name a file in it"
+               : "is no regular file; ranks write their parts of a file side by side";
+  }
+
   /// How other members find an unnamed file, and know that it is the one: on another machine the
   /// same process and descriptor may be anything.
   struct invitation {

@@ -189,7 +189,7 @@ class [[nodiscard]] future {
     if (now_) return next(std::move(*this));
     auto state = std::exchange(state_, nullptr);
     if (state == nullptr) require();
-    state->when_ready([state, next]() mutable { next(future(state)); });
+    state->when_ready([state, next = std::move(next)]() mutable { next(future(state)); });
   }
 
   // co_await
@@ -291,9 +291,7 @@ auto future<T>::then(Next next) {
   auto result = std::make_shared<detail::future_state<R>>();
   // Not a capture that makes it: nvcc 13 takes its name for that of the parameter.
   auto kept = std::make_shared<Next>(std::move(next));
-  finally([result, kept](future arrived) {
-    detail::run_continuation<R>(*kept, arrived, result);
-  });
+  finally([result, kept](future arrived) { detail::run_continuation<R>(*kept, arrived, result); });
   return future<R>(result);
 }
 
@@ -403,7 +401,7 @@ auto when_all_of_one_type(std::vector<future<T>> parts) {
   for (std::size_t i = 0; i < parts.size(); ++i)
     parts[i].finally([all, i](future<T> part) { all->arrive(std::move(part), all->values[i]); });
   if constexpr (std::is_void_v<T>)
-    return future<Values>(result).then([](Values) {});
+    return future<Values>(result).then([](const Values&) {});
   else
     return future<Values>(result);
 }

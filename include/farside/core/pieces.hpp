@@ -4,7 +4,8 @@
 //   for (auto row : rows) wanted.push_back({matrix[row.owner] + row.place, row.here, row.length});
 //   far::get_pieces<double>(wanted);
 //
-// Each piece costs 1 put or get, or what an accumulate costs; up to 64 are in flight together.
+// Each piece costs 1 put or get, or what an accumulate costs, but short ones on one rank go together
+// as in strided forms (core/strided.hpp); up to 64 operations are in flight together.
 // Completion is that of put, get and accumulate. Pieces of a put must not overlap at the target,
 // nor those of a get here. The list itself may go when the call returns.
 //
@@ -71,14 +72,14 @@ struct piece_products {
 /// flush or barrier. 1 put a piece.
 template <class T>
 void put_pieces(std::span<const std::type_identity_t<put_piece<T>>> pieces) {
-  detail::all_pieces<detail::begins_put>(detail::listed_pieces<T>(pieces));
+  detail::all_pieces<detail::begins_put, T>(detail::listed_pieces<T>(pieces));
 }
 
 /// Reads all pieces. One-sided; complete on return; sees this rank's own earlier puts. 1 get a
 /// piece.
 template <class T>
 void get_pieces(std::span<const std::type_identity_t<get_piece<T>>> pieces) {
-  detail::all_pieces<detail::begins_get>(detail::listed_pieces<T>(pieces));
+  detail::all_pieces<detail::begins_get, const T>(detail::listed_pieces<T>(pieces));
 }
 
 /// Adds `scale` times each piece. One-sided; the sources may be reused on return; complete at the
@@ -88,19 +89,19 @@ void accumulate_pieces(std::span<const std::type_identity_t<put_piece<T>>> piece
                        std::type_identity_t<T> scale = T(1)) {
   detail::require_accumulable<T>();
   if (scale != T(1)) return accumulate_pieces<T>(detail::piece_products<T>(pieces, scale).pieces);
-  detail::all_pieces<detail::begins_accumulate>(detail::listed_pieces<T>(pieces));
+  detail::all_pieces<detail::begins_accumulate, T>(detail::listed_pieces<T>(pieces));
 }
 
 /// Begins to write all pieces; the sources must not change until the future is ready.
 template <class T>
 future<void> async_put_pieces(std::span<const std::type_identity_t<put_piece<T>>> pieces) {
-  return detail::async_all_pieces<detail::begins_put>(detail::listed_pieces<T>(pieces));
+  return detail::async_all_pieces<detail::begins_put, T>(detail::listed_pieces<T>(pieces));
 }
 
 /// Begins to read all pieces; their targets must live until the future is ready.
 template <class T>
 future<void> async_get_pieces(std::span<const std::type_identity_t<get_piece<T>>> pieces) {
-  return detail::async_all_pieces<detail::begins_get>(detail::listed_pieces<T>(pieces));
+  return detail::async_all_pieces<detail::begins_get, const T>(detail::listed_pieces<T>(pieces));
 }
 
 /// Begins to add all pieces; the sources must not change until the future is ready; complete at the
@@ -113,7 +114,7 @@ future<void> async_accumulate_pieces(std::span<const std::type_identity_t<put_pi
     auto products = std::make_shared<detail::piece_products<T>>(pieces, scale);
     return async_accumulate_pieces<T>(products->pieces).then([products] {});
   }
-  return detail::async_all_pieces<detail::begins_accumulate>(detail::listed_pieces<T>(pieces));
+  return detail::async_all_pieces<detail::begins_accumulate, T>(detail::listed_pieces<T>(pieces));
 }
 
 }  // namespace far::inline FARSIDE_BACKEND

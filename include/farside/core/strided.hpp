@@ -12,9 +12,12 @@
 // one element, also by a stride of zero. Pieces of a put must not overlap at the target, nor those
 // of a get here.
 //
-// Levels that lie densely on both sides are joined, and each piece that is left costs 1 put or get,
-// or what an accumulate costs, up to 64 in flight together. Completion is that of put, get and
-// accumulate.
+// Levels that lie densely on both sides are joined. Where ranks share memory each piece that is left
+// is a copy. By messages, and by MPI's one-sided calls, short pieces (up to 8 KiB, 4 KiB) go
+// together: one request carries as many as it has room for (puts 16 KiB with what says where they
+// go, gets 64 KiB), so most calls cost 1 put or get. Elsewhere, and for longer pieces, each costs 1
+// put or get, or what an accumulate costs; up to 64 operations are in flight together. Completion is
+// that of put, get and accumulate.
 //
 // All are one-sided: the target takes no part.
 #pragma once
@@ -63,14 +66,14 @@ void put_strided(ptr<T> to, const std::type_identity_t<T>* from, const strided& 
   static_assert(!std::is_const_v<T>,
                 "far::put_strided through a far::ptr<const T>: the target is read-only");
   detail::stride_levels levels("put_strided", shape);
-  detail::all_pieces<detail::begins_put>(detail::strided_pieces(to, from, levels));
+  detail::all_pieces<detail::begins_put, T>(detail::strided_pieces(to, from, levels));
 }
 
 /// Reads a block. One-sided; complete on return; sees this rank's own earlier puts. 1 get a piece.
 template <class T>
 void get_strided(ptr<T> from, std::remove_const_t<T>* to, const strided& shape) {
   detail::stride_levels levels("get_strided", shape);
-  detail::all_pieces<detail::begins_get>(detail::strided_pieces(from, to, levels));
+  detail::all_pieces<detail::begins_get, T>(detail::strided_pieces(from, to, levels));
 }
 
 /// Adds `scale` times a block. One-sided; `from` may be reused on return; complete at the target
@@ -85,7 +88,7 @@ void accumulate_strided(ptr<T> to, const std::type_identity_t<T>* from, const st
     return accumulate_strided(to, products.data(), dense);
   }
   detail::stride_levels levels("accumulate_strided", shape);
-  detail::all_pieces<detail::begins_accumulate>(detail::strided_pieces(to, from, levels));
+  detail::all_pieces<detail::begins_accumulate, T>(detail::strided_pieces(to, from, levels));
 }
 
 /// Begins to write a block, which must not change until the future is ready.
@@ -95,14 +98,14 @@ future<void> async_put_strided(ptr<T> to, const std::type_identity_t<T>* from,
   static_assert(!std::is_const_v<T>,
                 "far::async_put_strided through a far::ptr<const T>: the target is read-only");
   detail::stride_levels levels("async_put_strided", shape);
-  return detail::async_all_pieces<detail::begins_put>(detail::strided_pieces(to, from, levels));
+  return detail::async_all_pieces<detail::begins_put, T>(detail::strided_pieces(to, from, levels));
 }
 
 /// Begins to read a block; `to` must live until the future is ready.
 template <class T>
 future<void> async_get_strided(ptr<T> from, std::remove_const_t<T>* to, const strided& shape) {
   detail::stride_levels levels("async_get_strided", shape);
-  return detail::async_all_pieces<detail::begins_get>(detail::strided_pieces(from, to, levels));
+  return detail::async_all_pieces<detail::begins_get, T>(detail::strided_pieces(from, to, levels));
 }
 
 /// Begins to add a block, which must not change until the future is ready; complete at the target
@@ -118,7 +121,7 @@ future<void> async_accumulate_strided(ptr<T> to, const std::type_identity_t<T>* 
     return async_accumulate_strided(to, products->data(), dense).then([products] {});
   }
   detail::stride_levels levels("async_accumulate_strided", shape);
-  return detail::async_all_pieces<detail::begins_accumulate>(
+  return detail::async_all_pieces<detail::begins_accumulate, T>(
       detail::strided_pieces(to, from, levels));
 }
 

@@ -60,6 +60,9 @@ class team {
 
  private:
   friend team world();
+  friend team make_team(const std::vector<rank_t>& ranks, std::source_location at);
+  /// The first handle of a team that was made.
+  static team adopt(std::unique_ptr<detail::team_members> made);
   explicit team(std::shared_ptr<detail::team_members> members) : members_(std::move(members)) {}
 
   std::shared_ptr<detail::team_members> members_;
@@ -161,21 +164,26 @@ inline team team::split(int colour, int key, std::source_location at) const {
     ranks.push_back(parent.ranks[position]);
     where.push_back(parts[position].block);
   }
-  auto* made = new detail::team_members(std::move(ranks), std::move(where), me);
+  auto made = std::make_unique<detail::team_members>(std::move(ranks), std::move(where), me);
   made->name = {made->ranks[0], static_cast<std::uint32_t>(parts[positions[0]].serial)};
+  return adopt(std::move(made));
+}
+
+inline team team::adopt(std::unique_ptr<detail::team_members> made) {
   int unwinding = std::uncaught_exceptions();
-  return team(std::shared_ptr<detail::team_members>(made, [unwinding](detail::team_members* t) {
-    std::unique_ptr<detail::team_members> owned(t);
-    detail::context* now =
-        detail::current != nullptr ? detail::current : detail::process_context.load();
-    if (now == nullptr || now->ended) return;            // its memory has gone with the runtime
-    if (std::uncaught_exceptions() > unwinding) return;  // nobody may answer any more
-    t->phase = detail::job::waiting::collective;
-    detail::calls note(*now, *t, detail::named<"the destructor of a far::team">, {});
-    if (!FARSIDE_MUTANT(team_ends_at_once)) detail::synchronize(*now, *t);
-    std::lock_guard lock(now->mutex);
-    detail::free_own(*now, t->blocks[t->me]);
-  }));
+  return team(
+      std::shared_ptr<detail::team_members>(made.release(), [unwinding](detail::team_members* t) {
+        std::unique_ptr<detail::team_members> owned(t);
+        detail::context* now =
+            detail::current != nullptr ? detail::current : detail::process_context.load();
+        if (now == nullptr || now->ended) return;            // its memory has gone with the runtime
+        if (std::uncaught_exceptions() > unwinding) return;  // nobody may answer any more
+        t->phase = detail::job::waiting::collective;
+        detail::calls note(*now, *t, detail::named<"the destructor of a far::team">, {});
+        if (!FARSIDE_MUTANT(team_ends_at_once)) detail::synchronize(*now, *t);
+        std::lock_guard lock(now->mutex);
+        detail::free_own(*now, t->blocks[t->me]);
+      }));
 }
 
 inline team team::range(rank_t first, rank_t count, rank_t stride, std::source_location at) const {

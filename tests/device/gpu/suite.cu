@@ -1,6 +1,7 @@
 // The device suite, compiled for a GPU: one unit, as most of the time is for what all sources use.
 #include "../map.cpp"
 #include "../memory.cpp"
+#include "../multiply.cpp"
 #include "../queue.cpp"
 #include "suite.hpp"
 

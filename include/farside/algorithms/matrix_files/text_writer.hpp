@@ -98,26 +98,31 @@ class text_pieces_out {
   std::uint64_t bytes_ = 0;
 };
 
+}  // namespace detail
+
 /// Collective: whether the entries of all members are those of a matrix of this symmetry. A sum
 /// over hashes of all entries equals that over the entries of the transpose; where it is not so,
 /// both are the same by chance in one of 2^64 cases. One all_reduce, and a pass over the entries.
-template <matrix_value T>
+template <detail::matrix_value T>
 bool has_symmetry(std::span<const triplet<T>> mine, const matrix_symmetry symmetry,
                   const team& over) {
   std::uint64_t difference = 0;
   auto hash_of_entry = [](std::size_t row, std::size_t column, const T& value) {
-    std::uint64_t h = hash_append(hash_append(row, column), 0);
+    std::uint64_t h = detail::hash_append(detail::hash_append(row, column), 0);
     if constexpr (is_complex<T>)
-      return hash_append(hash_append(h, hash_of(value.real())), hash_of(value.imag()));
+      return detail::hash_append(detail::hash_append(h, detail::hash_of(value.real())),
+                                 detail::hash_of(value.imag()));
     else
-      return hash_append(h, hash_of(value));
+      return detail::hash_append(h, detail::hash_of(value));
   };
   for (const triplet<T>& e : mine) {
     difference += hash_of_entry(e.row, e.column, e.value);
-    difference -= hash_of_entry(e.column, e.row, mirrored(e.value, symmetry));
+    difference -= hash_of_entry(e.column, e.row, detail::mirrored(e.value, symmetry));
   }
   return all_reduce(difference, std::plus<>(), over) == 0;
 }
+
+namespace detail {
 
 /// The text before the entries.
 template <matrix_value T>

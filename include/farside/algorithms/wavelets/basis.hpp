@@ -1,12 +1,14 @@
-// Alpert's multiwavelets of order k on [0, 1]: Gauss points, scaling functions, two-scale filters and derivatives.
+// Alpert's multiwavelets of order k on [0, 1]: Gauss points, scaling functions, two-scale filters
+// and derivatives.
 //
 // phi_i(x) = sqrt(2 i + 1) P_i(2 x - 1), i < k, P being Legendre's polynomials. The 2k rows of
 //
 //   HG = ( h0 h1 )     h0_ij = 2^(-1/2) int phi_i(y / 2) phi_j(y) dy, h1_ij = (-1)^(i + j) h0_ij
 //        ( g0 g1 )     g: an orthonormal basis of what is left of the polynomials of degree < 2k on both halves
 //
-// are orthonormal, so that HG turns the coefficients of two halves into those of the whole and the details, and its
-// transpose turns them back. All of it is computed in long double, and rounded once.
+// are orthonormal, so that HG turns the coefficients of two halves into those of the whole and the
+// details, and its transpose turns them back. All of it is computed in long double, and rounded
+// once.
 //
 // Everything is local.
 #pragma once
@@ -71,7 +73,8 @@ struct gauss_points {
 inline std::vector<long_vector> two_scale_rows(std::size_t k) {
   const gauss_points gauss(2 * k);
   std::vector<long_vector> rows(2 * k, long_vector(2 * k));
-  // Row m of 2k: phi_m on both halves, by the functions of the halves. The first k are h, the others become g.
+  // Row m of 2k: phi_m on both halves, by the functions of the halves. The first k are h, the
+  // others become g.
   long_vector whole(2 * k), half(k);
   for (std::size_t p = 0; p < gauss.x.size(); ++p) {
     scaling_functions(k, gauss.x[p], half.data());
@@ -91,8 +94,9 @@ inline std::vector<long_vector> two_scale_rows(std::size_t k) {
     for (std::size_t j = 0; j < 2 * k; ++j) sum += a[j] * b[j];
     return sum;
   };
-  // Gram and Schmidt. What is left of a row is small where k is large: one pass leaves rounding errors, three do not.
-  // Each begins with a row that has its symmetry, which rounding errors have not.
+  // Gram and Schmidt. What is left of a row is small where k is large: one pass leaves rounding
+  // errors, three do not. Each begins with a row that has its symmetry, which rounding errors have
+  // not.
   for (std::size_t m = k; m < 2 * k; ++m) {
     auto mirror = [&] {
       for (std::size_t j = 0; j < k; ++j)
@@ -158,8 +162,8 @@ class basis {
   /// phi_0(x) ... phi_(k-1)(x). Local; no communication.
   void scaling(double x, double* to) const { detail::scaling_functions(order_, x, to); }
 
-  /// Matrices as far::wavelets::transform takes them: row i says what becomes of element i. Values at Gauss points to
-  /// coefficients, and back. Local; no communication.
+  /// Matrices as far::wavelets::transform takes them: row i says what becomes of element i. Values
+  /// at Gauss points to coefficients, and back. Local; no communication.
   const factor& to_coefficients() const { return to_coefficients_; }
   const factor& to_values() const { return to_values_; }
   /// Of 2k: children to (s | d), and back. Local; no communication.
@@ -168,8 +172,8 @@ class basis {
   /// s of a box to s of its lower (0) or upper (1) half, where d = 0. Local; no communication.
   const factor& down(std::size_t half) const { return down_[half]; }
 
-  /// The derivative of a box of side 1, r = from_lower s_(l-1) + own s_l + from_upper s_(l+1). `own` has other forms
-  /// where there is no neighbour. Local; no communication.
+  /// The derivative of a box of side 1, r = from_lower s_(l-1) + own s_l + from_upper s_(l+1).
+  /// `own` has other forms where there is no neighbour. Local; no communication.
   const factor& from_lower() const { return from_lower_; }
   const factor& from_upper() const { return from_upper_; }
   const factor& own(bool has_lower, bool has_upper) const {
@@ -184,8 +188,8 @@ class basis {
     return k;
   }
 
-  /// Weak derivatives: integration by parts in each box, and the mean of both sides at borders; at a free border of
-  /// [0, 1], the value of the box itself.
+  /// Weak derivatives: integration by parts in each box, and the mean of both sides at borders; at
+  /// a free border of [0, 1], the value of the box itself.
   void make_derivative() {
     for (std::size_t i = 0; i < order_; ++i)
       for (std::size_t j = 0; j < order_; ++j) {

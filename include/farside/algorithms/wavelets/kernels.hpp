@@ -1,4 +1,5 @@
-// What is computed in one node of a wavelet tree: pure functions of its data, for trees over ranks and in one process.
+// What is computed in one node of a wavelet tree: pure functions of its data, for trees over ranks
+// and in one process.
 //
 //   s        k^D coefficients of scaling functions, the last axis first in memory
 //   (s | d)  (2k)^D: s in the corner where all indices are below k, the details elsewhere
@@ -32,7 +33,8 @@ enum class refinement {
   by_level   ///< details of a box of level n below threshold 2^-min(n, 20) do
 };
 
-/// The kernels for trees of order k. An object has memory to work in: one thread at a time may use it.
+/// The kernels for trees of order k. An object has memory to work in: one thread at a time may use
+/// it.
 template <std::size_t D>
 class kernels {
  public:
@@ -51,8 +53,9 @@ class kernels {
   std::size_t small() const { return small_; }
   std::size_t large() const { return large_; }
 
-  /// s of `b`: f at its Gauss points, and one transform. `s` has room for tensor_room(small()). False if f is infinite
-  /// or no number at a point, which is put to `bad`. Local; k^D calls of f and 2 D k^(D+1) flops.
+  /// s of `b`: f at its Gauss points, and one transform. `s` has room for tensor_room(small()).
+  /// False if f is infinite or no number at a point, which is put to `bad`. Local; k^D calls of f
+  /// and 2 D k^(D+1) flops.
   template <function_of_points<D> F>
   bool project(const tree_box<D>& b, F& f, double* s, point<D>* bad) {
     const std::size_t k = order();
@@ -79,7 +82,8 @@ class kernels {
   void filter(const double* children, double* to) { along_all(children, basis_->filter(), to); }
   /// Children from (s | d). Local; costs the same.
   void unfilter(const double* both, double* to) { along_all(both, basis_->unfilter(), to); }
-  /// s of child c from s, where d = 0. Local; 2 D k^(D+1) flops. `to` has room for tensor_room(small()).
+  /// s of child c from s, where d = 0. Local; 2 D k^(D+1) flops. `to` has room for
+  /// tensor_room(small()).
   void down(const double* s, std::uint32_t c, double* to) {
     std::array<const factor*, D> halves;
     for (std::size_t d = 0; d < D; ++d) halves[d] = &basis_->down(c >> (D - 1 - d) & 1);
@@ -95,8 +99,8 @@ class kernels {
     if (box.level == from.level) std::copy_n(s, small_, to);
   }
 
-  /// Copies s of child c into a block of children, out of it, and s into and out of the corner of (s | d) (c = 0).
-  /// Local; costs k^D copies.
+  /// Copies s of child c into a block of children, out of it, and s into and out of the corner of
+  /// (s | d) (c = 0). Local; costs k^D copies.
   void put_child(double* block, std::uint32_t c, const double* s) const {
     each_row(c, [&](std::size_t in_block, std::size_t in_child) {
       std::copy_n(s + in_child, order(), block + in_block);
@@ -161,8 +165,8 @@ class kernels {
     return std::pow(boxes, 0.5 * static_cast<double>(D)) * sum;
   }
 
-  /// r = the derivative along an axis in box `b` with s, from those of its neighbours there (null at a border, which is
-  /// free). Local; up to 6 k^(D+1) flops.
+  /// r = the derivative along an axis in box `b` with s, from those of its neighbours there (null
+  /// at a border, which is free). Local; up to 6 k^(D+1) flops.
   void derive(const tree_box<D>& b, std::size_t axis, const double* lower, const double* s,
               const double* upper, double* r) const {
     const double scale = std::ldexp(1.0, static_cast<int>(b.level));

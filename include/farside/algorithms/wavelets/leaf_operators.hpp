@@ -1,13 +1,15 @@
-// Operators that compute a leaf of a new tree from a leaf and its neighbours: derivatives, and users' own.
+// Operators that compute a leaf of a new tree from a leaf and its neighbours: derivatives, and
+// users' own.
 //
 //   far::wavelets::function<3> twice = f.map_leaves([](auto& leaf) {
 //     for (std::size_t i = 0; i < leaf.result().size(); ++i) leaf.result()[i] = 2 * leaf.values()[i];
 //     return far::wavelets::leaf_step::done;
 //   });
 //
-// A neighbour that is larger is cut to the leaf's size. Where there are smaller ones, the operator says `refine`: the leaf
-// is cut into its children, and the operator called for each of these. What other ranks have is fetched many nodes at a
-// time; until it is here, leaves that need it wait and others go on.
+// A neighbour that is larger is cut to the leaf's size. Where there are smaller ones, the operator
+// says `refine`: the leaf is cut into its children, and the operator called for each of these. What
+// other ranks have is fetched many nodes at a time; until it is here, leaves that need it wait and
+// others go on.
 #pragma once
 
 #include <farside/algorithms/detail/wavelets/tree_state.hpp>
@@ -50,8 +52,8 @@ class leaf_view {
     beside what;
     const double* values = nullptr;  ///< k^D, if there are such
   };
-  /// What lies beside it along an axis. Local: nodes of other ranks are fetched between calls, and cut to size at the cost
-  /// of kernels::down.
+  /// What lies beside it along an axis. Local: nodes of other ranks are fetched between calls, and
+  /// cut to size at the cost of kernels::down.
   neighbour_view neighbour(std::size_t axis, side which) {
     const auto there = box_.neighbour(axis, which);
     if (!there) return {beside::border};

@@ -2,13 +2,15 @@
 //
 //   r[j0, j1, j2] = sum over i0, i1, i2 of t[i0, i1, i2] A0[i0, j0] A1[i1, j1] A2[i2, j2]
 //
-// One axis at a time, t as a matrix of n rows and n^(D-1) columns: r[rest, j] = sum over i of t[i, rest] A[i, j]. That
-// puts the axis last, so that after D steps all are where they were, and no step transposes anything. The innermost
-// loop has a tile of r in registers, four rows by up to three vectors; a row of A is padded to whole vectors. Where a
-// tile ends beyond a row, it writes into the next one, which is written later: so rows go upwards, and the tiles of a
-// row downwards, and results have some elements of room behind them (tensor_room).
+// One axis at a time, t as a matrix of n rows and n^(D-1) columns: r[rest, j] = sum over i of t[i,
+// rest] A[i, j]. That puts the axis last, so that after D steps all are where they were, and no
+// step transposes anything. The innermost loop has a tile of r in registers, four rows by up to
+// three vectors; a row of A is padded to whole vectors. Where a tile ends beyond a row, it writes
+// into the next one, which is written later: so rows go upwards, and the tiles of a row downwards,
+// and results have some elements of room behind them (tensor_room).
 //
-// Time: 2 D n^(D+1) flops; memory for one more tensor. The kernel is compiled for each instruction set.
+// Time: 2 D n^(D+1) flops; memory for one more tensor. The kernel is compiled for each instruction
+// set.
 //
 // Everything is local.
 #pragma once
@@ -108,8 +110,8 @@ struct tensor_kernel {
 
 }  // namespace detail
 
-/// r = t times factors[d] along each axis d; all of them have n rows and columns. `r` and `beside` have tensor_room of
-/// n^D elements and overlap nothing. Local; 2 D n^(D+1) flops.
+/// r = t times factors[d] along each axis d; all of them have n rows and columns. `r` and `beside`
+/// have tensor_room of n^D elements and overlap nothing. Local; 2 D n^(D+1) flops.
 template <std::size_t D>
 void transform(const double* t, const std::array<const factor*, D>& factors, double* r,
                double* beside) {

@@ -1,7 +1,8 @@
 // Boxes of a dyadic tree: the keys of wavelet trees.
 //
-// Box (n, l) is the cube of side 2^-n at l 2^-n in [0, 1]^D. Its children are the 2^D boxes (n + 1, 2 l + c), where bit
-// d of c's number says whether it is the upper one along axis d, counted from the last axis.
+// Box (n, l) is the cube of side 2^-n at l 2^-n in [0, 1]^D. Its children are the 2^D boxes (n + 1,
+// 2 l + c), where bit d of c's number says whether it is the upper one along axis d, counted from
+// the last axis.
 //
 // Everything is local.
 #pragma once
@@ -61,14 +62,16 @@ struct tree_box {
   bool contains(const tree_box& other) const {
     return other.level >= level && other.ancestor(level) == *this;
   }
-  /// The box of the same size beside it; nothing at the border of [0, 1]^D. Local; no communication.
+  /// The box of the same size beside it; nothing at the border of [0, 1]^D. Local; no
+  /// communication.
   std::optional<tree_box> neighbour(std::size_t axis, side which) const {
     tree_box result = *this;
     if (which == side::lower ? result.at[axis]-- == 0 : ++result.at[axis] >> level != 0)
       return std::nullopt;
     return result;
   }
-  /// The box of that level which has point `x`; points at an upper border are in the last box. Local; no communication.
+  /// The box of that level which has point `x`; points at an upper border are in the last box.
+  /// Local; no communication.
   static tree_box around(const std::array<double, D>& x, std::uint32_t level) {
     tree_box result{level, {}};
     const double boxes = static_cast<double>(1u << level);
@@ -76,8 +79,8 @@ struct tree_box {
       result.at[d] = static_cast<std::uint32_t>(std::clamp(x[d] * boxes, 0.0, boxes - 1));
     return result;
   }
-  /// Its number among the boxes of its level, in the order of a walk through the tree, depth first. Levels up to 63 / D.
-  /// Local; no communication.
+  /// Its number among the boxes of its level, in the order of a walk through the tree, depth first.
+  /// Levels up to 63 / D. Local; no communication.
   std::uint64_t number() const {
     std::uint64_t result = 0;
     for (std::uint32_t bit = level; bit-- > 0;)
@@ -85,8 +88,8 @@ struct tree_box {
     return result;
   }
 
-  /// Whether a walk through the tree, depth first, meets this box earlier. Ancestors come first. Local; no
-  /// communication.
+  /// Whether a walk through the tree, depth first, meets this box earlier. Ancestors come first.
+  /// Local; no communication.
   friend bool operator<(const tree_box& a, const tree_box& b) {
     const std::uint32_t deeper = std::max(a.level, b.level);
     std::uint32_t most = 0;
@@ -95,7 +98,8 @@ struct tree_box {
     for (std::size_t d = 0; d < D; ++d) {
       x[d] = a.at[d] << (deeper - a.level);
       y[d] = b.at[d] << (deeper - b.level);
-      // The axis whose highest differing bit is the highest of all decides; the first one of equals.
+      // The axis whose highest differing bit is the highest of all decides; the first one of
+      // equals.
       const std::uint32_t differ = x[d] ^ y[d];
       if (std::bit_width(differ) > std::bit_width(most)) most = differ, axis = d;
     }

@@ -2,8 +2,9 @@
 //
 //   | header, 96 bytes | a record for each node, in the order of a walk, depth first | coefficients, in the same order |
 //
-// So the bytes are the same whichever rank has what. Header, records and the coefficients of each node have checksums.
-// Numbers are as this machine has them; a file from a machine of the other byte order is refused.
+// So the bytes are the same whichever rank has what. Header, records and the coefficients of each
+// node have checksums. Numbers are as this machine has them; a file from a machine of the other
+// byte order is refused.
 #pragma once
 
 #include <farside/algorithms/detail/wavelets/tree_state.hpp>
@@ -135,8 +136,8 @@ std::string objection_to(const tree_file_header& header, const std::vector<tree_
 /// What a file of a tree says of it.
 using tree_file_header = detail::tree_file_header;
 
-/// Collective: the header of a file, on all ranks. Throws far::error on all if it is no such file. `dimensions` 0: any.
-/// Rank 0 reads, and 1 broadcast.
+/// Collective: the header of a file, on all ranks. Throws far::error on all if it is no such file.
+/// `dimensions` 0: any. Rank 0 reads, and 1 broadcast.
 inline tree_file_header read_tree_header(const std::string& path, std::size_t dimensions = 0) {
   tree_file_header header;
   detail::file_together(

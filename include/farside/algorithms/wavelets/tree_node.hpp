@@ -14,8 +14,8 @@
 
 namespace far::inline FARSIDE_BACKEND::wavelets {
 
-/// A node, as its rank sees it. In a reconstructed tree leaves have s, and others nothing; in a compressed one leaves have
-/// nothing, and others (s | d) with s = 0 except at the root.
+/// A node, as its rank sees it. In a reconstructed tree leaves have s, and others nothing; in a
+/// compressed one leaves have nothing, and others (s | d) with s = 0 except at the root.
 struct tree_node {
   std::span<const double> values;
   bool leaf = false;
@@ -23,7 +23,8 @@ struct tree_node {
 
 namespace detail {
 
-/// A node in the store: small, so that it lies in the index, and its coefficients in the owner's segment.
+/// A node in the store: small, so that it lies in the index, and its coefficients in the owner's
+/// segment.
 struct stored_node {
   far::ptr<double> at{};
   std::uint32_t count = 0, leaf = 0;
@@ -38,14 +39,14 @@ class box_placement {
   /// The level whose boxes are divided among ranks, by default: 256 boxes or 512.
   static constexpr std::uint32_t usual_level = D == 1 ? 9 : D == 2 ? 4 : 3;
 
-  /// Subtrees stay together: a box is where its ancestor at `level` is, and that is anywhere, by its hash. Boxes above
-  /// are anywhere, too. Local; no communication.
+  /// Subtrees stay together: a box is where its ancestor at `level` is, and that is anywhere, by
+  /// its hash. Boxes above are anywhere, too. Local; no communication.
   static box_placement subtrees(std::uint32_t level = usual_level) { return {level, nullptr}; }
-  /// Every box is anywhere, by its hash: the most even, and every edge of the tree is a message. Local; no
-  /// communication.
+  /// Every box is anywhere, by its hash: the most even, and every edge of the tree is a message.
+  /// Local; no communication.
   static box_placement by_hash() { return {deepest_level, nullptr}; }
-  /// Subtrees stay together, and those of the boxes of `level` are where `owners` says, which has a rank for each, by
-  /// number(). Local; no communication.
+  /// Subtrees stay together, and those of the boxes of `level` are where `owners` says, which has a
+  /// rank for each, by number(). Local; no communication.
   static box_placement table(std::uint32_t level, std::vector<rank_t> owners) {
     if (level > 20 / D || owners.size() != std::size_t{1} << (level * D))
       far::detail::raise("a placement of boxes of level ", level, " by a table of ", owners.size(),

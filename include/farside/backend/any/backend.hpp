@@ -12,6 +12,7 @@
 #include <farside/backend/smp/backend.hpp>
 
 #include <memory>
+#include <span>
 #include <tuple>
 
 namespace far::inline FARSIDE_BACKEND::detail::any_backend {
@@ -82,6 +83,20 @@ class backend {
   template <component C>
   request async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
     return port_->async_accumulate(kind_of_component<C>(), rank, offset, from, n);
+  }
+
+  run_limits limits_of_runs() const { return port_->limits_of_runs(); }
+  request async_put_runs(rank_t rank, std::span<const run> where, const void* from,
+                         std::size_t bytes) {
+    return port_->async_put_runs(rank, where, from, bytes);
+  }
+  request async_get_runs(rank_t rank, std::span<const run> where, void* to, std::size_t bytes) {
+    return port_->async_get_runs(rank, where, to, bytes);
+  }
+  template <component C>
+  request async_accumulate_runs(rank_t rank, std::span<const run> where, const C* from,
+                                std::size_t n) {
+    return port_->async_accumulate_runs(kind_of_component<C>(), rank, where, from, n);
   }
 
   template <atomic_op Op, atomic_word T>

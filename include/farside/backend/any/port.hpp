@@ -12,8 +12,10 @@
 #include <farside/backend/any/request.hpp>
 #include <farside/backend/concept.hpp>
 #include <farside/backend/shared/add_in_place.hpp>
+#include <farside/backend/shared/runs.hpp>
 #include <farside/backend/shared/shared_memory.hpp>
 
+#include <span>
 #include <string>
 
 namespace far::inline FARSIDE_BACKEND::detail::any_backend {
@@ -69,6 +71,14 @@ class port {
                                  std::size_t n, rank_t me) = 0;
   virtual request async_accumulate(component_kind, rank_t rank, std::size_t offset,
                                    const void* from, std::size_t n) = 0;
+
+  virtual run_limits limits_of_runs() const = 0;
+  virtual request async_put_runs(rank_t rank, std::span<const run> where, const void* from,
+                                 std::size_t bytes) = 0;
+  virtual request async_get_runs(rank_t rank, std::span<const run> where, void* to,
+                                 std::size_t bytes) = 0;
+  virtual request async_accumulate_runs(component_kind, rank_t rank, std::span<const run> where,
+                                        const void* from, std::size_t n) = 0;
 
   // Words of 32 bits travel in the lower half.
   virtual std::uint64_t fetch_op(atomic_op, word_kind, rank_t rank, std::size_t offset,

@@ -116,6 +116,39 @@ class port_of final : public port {
     });
   }
 
+  run_limits limits_of_runs() const override {
+    if constexpr (moves_runs<Link>)
+      return link_.limits_of_runs();
+    else
+      return {};
+  }
+  request async_put_runs([[maybe_unused]] rank_t rank, [[maybe_unused]] std::span<const run> where,
+                         [[maybe_unused]] const void* from,
+                         [[maybe_unused]] std::size_t bytes) override {
+    if constexpr (moves_runs<Link>)
+      return request(link_.async_put_runs(rank, where, from, bytes));
+    else
+      return {};
+  }
+  request async_get_runs([[maybe_unused]] rank_t rank, [[maybe_unused]] std::span<const run> where,
+                         [[maybe_unused]] void* to, [[maybe_unused]] std::size_t bytes) override {
+    if constexpr (moves_runs<Link>)
+      return request(link_.async_get_runs(rank, where, to, bytes));
+    else
+      return {};
+  }
+  request async_accumulate_runs([[maybe_unused]] component_kind kind, [[maybe_unused]] rank_t rank,
+                                [[maybe_unused]] std::span<const run> where,
+                                [[maybe_unused]] const void* from,
+                                [[maybe_unused]] std::size_t n) override {
+    if constexpr (moves_runs<Link>)
+      return with_component(kind, [&]<class C> {
+        return request(link_.async_accumulate_runs(rank, where, static_cast<const C*>(from), n));
+      });
+    else
+      return {};
+  }
+
   std::uint64_t fetch_op(atomic_op op, word_kind kind, rank_t rank, std::size_t offset,
                          std::uint64_t value) override {
     return with_op(op, [&]<atomic_op Op> {

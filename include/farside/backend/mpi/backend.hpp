@@ -17,6 +17,7 @@
 #include <farside/backend/mpi/session.hpp>
 
 #include <cstring>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -116,6 +117,21 @@ class backend {
   template <component C>
   request async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
     return far_.async_accumulate(rank, offset, from, n);
+  }
+
+  // Of ranks that do not share memory.
+  run_limits limits_of_runs() const { return shared_ ? run_limits() : far_.limits_of_runs(); }
+  request async_put_runs(rank_t rank, std::span<const run> where, const void* from,
+                         std::size_t bytes) {
+    return far_.async_put_runs(rank, where, from, bytes);
+  }
+  request async_get_runs(rank_t rank, std::span<const run> where, void* to, std::size_t bytes) {
+    return far_.async_get_runs(rank, where, to, bytes);
+  }
+  template <component C>
+  request async_accumulate_runs(rank_t rank, std::span<const run> where, const C* from,
+                                std::size_t n) {
+    return far_.async_accumulate_runs(rank, where, from, n);
   }
 
   template <atomic_op Op, atomic_word T>

@@ -4,12 +4,14 @@
 #include <farside/backend/mpi/fast_link.hpp>
 #include <farside/backend/mpi/request.hpp>
 #include <farside/backend/mpi/served/memory.hpp>
+#include <farside/backend/mpi/served/memory_runs.hpp>
 #include <farside/backend/mpi/served/open.hpp>
 #include <farside/backend/mpi/window.hpp>
 #include <farside/backend/mpi/window_accumulate.hpp>
 #include <farside/backend/mpi/window_async.hpp>
 #include <farside/backend/mpi/window_blocks.hpp>
 #include <farside/backend/mpi/window_memory.hpp>
+#include <farside/backend/mpi/window_runs.hpp>
 #include <farside/backend/mpi/window_strict.hpp>
 #include <farside/backend/mpi/window_waits.hpp>
 
@@ -78,6 +80,27 @@ class far_memory {
   request async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
     if (!served_) return request(window_.async_accumulate(rank, offset, from, n));
     messages_.accumulate(rank, offset, from, n);
+    return {};
+  }
+
+  run_limits limits_of_runs() const {
+    return served_ ? messages_.limits_of_runs() : window_.limits_of_runs();
+  }
+  request async_put_runs(rank_t rank, std::span<const run> where, const void* from,
+                         std::size_t bytes) {
+    if (!served_) return request(window_.async_put_runs(rank, where, from, bytes));
+    messages_.put_runs(rank, where, from, bytes);
+    return {};
+  }
+  request async_get_runs(rank_t rank, std::span<const run> where, void* to, std::size_t bytes) {
+    return request(served_ ? messages_.async_get_runs(rank, where, to, bytes)
+                           : window_.async_get_runs(rank, where, to, bytes));
+  }
+  template <component C>
+  request async_accumulate_runs(rank_t rank, std::span<const run> where, const C* from,
+                                std::size_t n) {
+    if (!served_) return request(window_.async_accumulate_runs(rank, where, from, n));
+    messages_.accumulate_runs(rank, where, from, n);
     return {};
   }
 

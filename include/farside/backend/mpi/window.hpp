@@ -35,6 +35,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -133,6 +134,15 @@ class window : completions {
   void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n);
   template <component C>
   pending async_accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n);
+
+  // window_runs.hpp
+  run_limits limits_of_runs() const;
+  pending async_put_runs(rank_t rank, std::span<const run> where, const void* from,
+                         std::size_t bytes);
+  pending async_get_runs(rank_t rank, std::span<const run> where, void* to, std::size_t bytes);
+  template <component C>
+  pending async_accumulate_runs(rank_t rank, std::span<const run> where, const C* from,
+                                std::size_t n);
 
   template <atomic_op Op, atomic_word T>
   T fetch_op(rank_t rank, std::size_t offset, T value) {

@@ -96,6 +96,9 @@ class segment_operations {
   }
 
  private:
+  friend Self;
+  segment_operations() = default;
+
   const Self& self() const { return static_cast<const Self&>(*this); }
 };
 

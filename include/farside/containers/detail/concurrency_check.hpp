@@ -23,23 +23,32 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-/// As long as it lives nothing is counted: the checks are no part of what an operation costs.
+/// As long as it lives nothing is counted, if so wanted: the checks are no part of what an operation
+/// costs.
 class uncounted {
  public:
-  explicit uncounted(context& c) : c_(c) {
-    std::lock_guard lock(c.mutex);
-    counted_ = c.counts.pause();
+  explicit uncounted(context& c, bool wanted = true) : c_(c) {
+    if (wanted) [[unlikely]]
+      pause();
   }
   ~uncounted() {
-    if (!counted_) return;
-    std::lock_guard lock(c_.mutex);
-    c_.counts.resume();
+    if (counted_) [[unlikely]]
+      resume();
   }
   uncounted(const uncounted&) = delete;
 
  private:
+  [[gnu::noinline]] void pause() {
+    std::lock_guard lock(c_.mutex);
+    counted_ = c_.counts.pause();
+  }
+  [[gnu::noinline]] void resume() {
+    std::lock_guard lock(c_.mutex);
+    c_.counts.resume();
+  }
+
   context& c_;
-  bool counted_;
+  bool counted_ = false;
 };
 
 #if FARSIDE_CHECKED

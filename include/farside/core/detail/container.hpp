@@ -59,7 +59,8 @@ struct shared_state : container_state {
     if (label.empty()) label = text(kind, " ", c.containers.size() + 1);
     bool known =
         std::strcmp(with.made_at.file_name(), container_options().made_at.file_name()) != 0;
-    making.emplace(c, members.members(), call_name_, known ? with.made_at : std::source_location());
+    making_.emplace(c, members.members(), call_name_,
+                    known ? with.made_at : std::source_location());
     id = c.objects.next(members.members().name);
   }
   shared_state(const shared_state&) = delete;
@@ -80,7 +81,7 @@ struct shared_state : container_state {
   /// messages find it. A member that returns may send its name at once, so that all have enlisted
   /// theirs by then.
   void enlist() {
-    making.reset();
+    making_.reset();
     {
       std::lock_guard lock(where->mutex);
       where->containers.push_back(this);
@@ -121,8 +122,8 @@ struct shared_state : container_state {
   std::string full_name() const { return text(kind_name, " '", label, "'"); }
 
  private:
-  call_name call_name_;         ///< of its construction
-  std::optional<calls> making;  ///< until all of it has been constructed
+  call_name call_name_;          ///< of its construction
+  std::optional<calls> making_;  ///< until all of it has been constructed
 };
 
 /// Says, as long as it lives, that this rank is in a collective of a container.

@@ -1,13 +1,15 @@
 // Operations on many pieces of memory at once: what is under the strided and the vector forms.
 //
 // `each(visit)` calls visit(far pointer, local pointer, elements) for every piece. Where memory is
-// coherent a piece is a copy, or additions in place. Elsewhere every piece is an operation of its
-// own, and up to 64 are in flight together: a longer list waits for its first ones as it goes on.
+// coherent a piece is a copy, or additions in place. Elsewhere short pieces share an operation where
+// the transport can do that (run_batches.hpp), and all others are operations of their own. Up to 64
+// of either are in flight together: a longer list waits for its first ones as it goes on.
 #pragma once
 
 #include <farside/backend/shared/shared_memory.hpp>
 #include <farside/core/access.hpp>
 #include <farside/core/accumulate.hpp>
+#include <farside/core/detail/run_batches.hpp>
 #include <farside/core/future.hpp>
 
 #include <algorithm>
@@ -30,12 +32,10 @@ class requests_in_flight {
   void wait() {
     for (auto& request : ring_) request.wait();
   }
-  /// A future of all that is left.
-  future<void> remaining(context& c) {
-    std::vector<future<void>> left;
+  /// Futures of those that are not complete.
+  void hand_over(context& c, std::vector<future<void>>& left) {
     for (std::size_t i = 0; i < std::min(count_, most); ++i)
       if (!ring_[i].test()) left.push_back(in_flight(c, std::move(ring_[i])));
-    return left.empty() ? future<void>::ready() : when_all(std::move(left));
   }
 
  private:
@@ -46,12 +46,19 @@ class requests_in_flight {
 /// Begins one piece, where memory is not coherent.
 struct begins_put {
   static constexpr operation kind = operation::put;
+  static constexpr bool reads = false, adds = false;
   static constexpr const char* name = "put";
   template <class T>
   static transport::request begin(context& c, ptr<T> to, const T* from, std::size_t n) {
     return perform(kind, to.rank(), n * sizeof(T), [&](context&) {
       return c.link.async_put(to.rank(), to.offset(), from, n * sizeof(T));
     });
+  }
+  template <class T, class Link>
+  static transport::request begin_runs(Link& link, rank_t rank, std::span<const run> where,
+                                       void* data, std::size_t bytes) {
+    return perform(kind, rank, bytes,
+                   [&](context&) { return link.async_put_runs(rank, where, data, bytes); });
   }
   template <class T>
   static void copy(context& c, ptr<T> to, const T* from, std::size_t n) {
@@ -63,12 +70,19 @@ struct begins_put {
 
 struct begins_get {
   static constexpr operation kind = operation::get;
+  static constexpr bool reads = true, adds = false;
   static constexpr const char* name = "get";
   template <class T, class Target>
   static transport::request begin(context& c, ptr<T> from, Target* to, std::size_t n) {
     return perform(kind, from.rank(), n * sizeof(T), [&](context&) {
       return c.link.async_get(from.rank(), from.offset(), to, n * sizeof(T));
     });
+  }
+  template <class T, class Link>
+  static transport::request begin_runs(Link& link, rank_t rank, std::span<const run> where,
+                                       void* data, std::size_t bytes) {
+    return perform(kind, rank, bytes,
+                   [&](context&) { return link.async_get_runs(rank, where, data, bytes); });
   }
   template <class T, class Target>
   static void copy(context& c, ptr<T> from, Target* to, std::size_t n) {
@@ -83,10 +97,20 @@ struct begins_get {
 };
 
 struct begins_accumulate {
+  static constexpr bool reads = false, adds = true;
   static constexpr const char* name = "accumulate";
   template <class T>
   static transport::request begin(context& c, ptr<T> to, const T* from, std::size_t n) {
     return begin_accumulate(c, to, from, n);
+  }
+  template <class T, class Link>
+  static transport::request begin_runs(Link& link, rank_t rank, std::span<const run> where,
+                                       void* data, std::size_t bytes) {
+    using C = component_of<T>;
+    return perform(operation::put, rank, bytes, [&](context&) {
+      return link.async_accumulate_runs(rank, where, static_cast<const C*>(data),
+                                        bytes / sizeof(C));
+    });
   }
   template <class T>
   static void copy(context& c, ptr<T> to, const T* from, std::size_t n) {
@@ -107,27 +131,47 @@ void copy_pieces(context& c, const Each& each) {
   Form::end(c);
 }
 
-template <class Form, class Each>
-void begin_pieces(context& c, requests_in_flight& requests, const Each& each) {
-  each([&](auto there, auto* here, std::size_t n) {
-    check_access(c.link, Form::name, there, n);
-    requests.add(Form::begin(c, there, here, n));
-  });
-}
+/// All pieces of a call, begun.
+template <class Form, class T>
+class begun_pieces {
+ public:
+  template <class Each>
+  begun_pieces(context& c, const Each& each) : batches_(c) {
+    each([&](auto there, auto* here, std::size_t n) {
+      check_access(c.link, Form::name, there, n);
+      if constexpr (moves_runs<transport>)
+        if (batches_.take(there, here, n)) return;
+      requests_.add(Form::begin(c, there, here, n));
+    });
+    if constexpr (moves_runs<transport>) batches_.begin_rest();
+  }
+  void wait() {
+    requests_.wait();
+    batches_.wait();
+  }
+  future<void> remaining(context& c) {
+    std::vector<future<void>> left;
+    requests_.hand_over(c, left);
+    batches_.hand_over(left);
+    return left.empty() ? future<void>::ready() : when_all(std::move(left));
+  }
 
-/// Complete here on return.
-template <class Form, class Each>
+ private:
+  requests_in_flight requests_;
+  run_batches<Form, T> batches_;
+};
+
+/// Complete here on return. T: what the far pointers point to.
+template <class Form, class T, class Each>
 void all_pieces(const Each& each) {
   no_communication::check();
   context& c = here();
   if (c.link.coherent()) return copy_pieces<Form>(c, each);
-  requests_in_flight requests;
-  begin_pieces<Form>(c, requests, each);
-  requests.wait();
+  begun_pieces<Form, T>(c, each).wait();
   Form::end(c);
 }
 
-template <class Form, class Each>
+template <class Form, class T, class Each>
 future<void> async_all_pieces(const Each& each) {
   no_communication::check();
   context& c = here();
@@ -135,9 +179,7 @@ future<void> async_all_pieces(const Each& each) {
     copy_pieces<Form>(c, each);
     return future<void>::ready();
   }
-  requests_in_flight requests;
-  begin_pieces<Form>(c, requests, each);
-  return requests.remaining(c);
+  return begun_pieces<Form, T>(c, each).remaining(c);
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

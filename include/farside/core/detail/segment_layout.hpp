@@ -15,6 +15,8 @@ namespace far::inline FARSIDE_BACKEND::detail {
 
 /// Where the head of the list of blocks that other ranks have freed lies in each segment.
 inline constexpr std::size_t freed_list = null_guard + 64;
+/// Where the words by which members make a team alone lie (core/make_team.hpp): 64 bytes.
+inline constexpr std::size_t introductions = null_guard + 128;
 /// Where the words of messages lie (core/detail/messages/wire.hpp): 128 bytes, and 16 for each
 /// rank.
 inline constexpr std::size_t message_words = stripe_locks + stripe_lock_bytes;

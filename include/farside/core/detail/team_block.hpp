@@ -76,6 +76,14 @@ struct team_layout {
   }
 };
 
+/// What a rank says of itself to the leader of a team that is being made by its members alone.
+struct team_application {
+  std::uint64_t next;      ///< in the leader's chain: a rank and 1, or 0
+  std::uint64_t key;       ///< of the team
+  std::uint64_t position;  ///< in the team
+  std::uint64_t block;     ///< where its part lies; 0: it has no room
+};
+
 /// A team as one of its members knows it.
 struct team_members {
   team_layout layout;

@@ -53,7 +53,9 @@ struct device_state {
   local_heap heap;
   std::mutex mutex;  ///< of the heap
   rank_t rank;
+  bool copies_tiles = setting("FARSIDE_DEVICE_TILES").value_or("view") == "copy";
   std::optional<chosen_device_runtime::stream> own;  ///< of operations that wait
+  std::shared_ptr<void> libraries;                   ///< what algorithms make once for a rank
 };
 
 struct device_slot {
@@ -151,6 +153,11 @@ class device {
   std::size_t segment_size() const { return state_->runtime.segment_size(); }
   /// Whether kernels of this rank can reach the device memory of `rank`. Local; no communication.
   bool reaches(rank_t rank) const { return state_->runtime.address(rank, 0) != nullptr; }
+
+  /// Whether products of matrices copy tiles of other ranks that kernels could read where they lie, as they do between
+  /// devices that do not reach each other. FARSIDE_DEVICE_TILES=copy, or this. Local; no communication.
+  bool copies_tiles() const { return state_->copies_tiles; }
+  void copy_tiles(bool always) { state_->copies_tiles = always; }
 
   /// Memory for `n` objects in this rank's own device segment, uninitialised, aligned to 256 bytes. Not
   /// collective; local, and no call of CUDA: nothing waits. Throws far::allocation_error if there is no
@@ -279,6 +286,9 @@ class device_stream {
 #if defined(FARSIDE_USE_CUDA)
   /// The stream, for libraries of CUDA. Local; no communication.
   cudaStream_t native() const { return stream_.handle.get(); }
+#else
+  /// For the library: what libraries do to the stand-in's memory. Local; no communication.
+  void perform(std::function<void()> work) { state_->runtime.perform(stream_, std::move(work)); }
 #endif
 
  private:

@@ -89,8 +89,8 @@ class sliced_product final : public product<A, B, C, Over> {
         depth{piece.k * depth_, std::min((piece.k + 1) * depth_, base::a_.shape().columns)};
     piece.a = base::a_.async_slice(rows, depth);
     piece.b = base::b_.async_slice(depth, columns);
-    base::times_.bytes_fetched +=
-        base::a_.slice_bytes(rows, depth) + base::b_.slice_bytes(depth, columns);
+    base::times_.bytes_fetched += base::a_.slice_bytes(rows, depth, base::members_.rank()) +
+                                  base::b_.slice_bytes(depth, columns, base::members_.rank());
   }
 
   std::size_t depth_;

@@ -8,42 +8,44 @@
 //   products of a piece    dense: m k n; a sparse A and a dense B: nnz(A) n; both sparse:
 //                          nnz(A) nnz(B) / k, as if the entries of A and B were independent
 //   bytes fetched          of tiles of A and B that another member has; a tile that is needed for
-//                          several pieces one after another is fetched for each
+//                          several pieces one after another is fetched for each. Of SUMMA those that
+//                          a member is sent by broadcasts, of slices what a slice takes of each tile
 //   bytes sent             of partial tiles of C for other members. A sparse one of e products in
 //                          m n places has m n (1 - exp(-e / (m n))) entries
 //   time of a member       products / rate + bytes fetched and sent / bandwidth
-//                          + bytes of partial tiles that it adds up / bandwidth of memory
-//   time of all            that of the slowest member; with stealing the mean, and a piece more
+//                          + bytes of partial tiles that it makes and adds up / bandwidth of memory
+//   time of all            that of the slowest member; with stealing the mean, and a piece more; where
+//                          members share cores no less than the sum of all times / cores
+//
+// Rates are measured once a job (rates.hpp).
 //
 // The formulas of the thesis' model (inter-node roofline) are these for square grids of equal tiles.
 #pragma once
 
 #include <farside/algorithms/detail/multiply/operand.hpp>
+#include <farside/algorithms/detail/multiply/rates.hpp>
 #include <farside/algorithms/detail/multiply/tasks.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
 
-/// How fast this machine is.
-struct multiply_rates {
-  double dense = 5e9;     ///< products of a dense multiplication, a second
-  double mixed = 1e9;     ///< of a sparse matrix and a dense one
-  double sparse = 1.2e8;  ///< of two sparse ones
-  double network = 4e9;   ///< bytes a second between members
-  double memory = 4e9;    ///< bytes a second of partial tiles that are added up
-};
-
 /// What the model says of one algorithm.
 struct multiply_estimate {
   struct member {
-    double products = 0, bytes_fetched = 0, bytes_sent = 0, bytes_added = 0;
+    double products = 0;
+    double bytes_fetched = 0;    ///< of tiles of A and B
+    double bytes_broadcast = 0;  ///< of SUMMA: what its broadcasts move, also where it is the root
+    double bytes_sent = 0;       ///< of partial tiles, to other members
+    double bytes_added = 0;      ///< of partial tiles, from other members and own ones
   };
   std::vector<member> members;
   double largest_piece = 0;  ///< products
 
+  /// What all members move between each other. Local; no communication.
   double bytes() const {
     double sum = 0;
     for (const auto& m : members) sum += m.bytes_fetched + m.bytes_sent;
@@ -51,6 +53,7 @@ struct multiply_estimate {
   }
 };
 
+/// "c", "near" and so on, as options of programs have them. Local; no communication.
 inline std::string to_text(stationary algorithm) {
   constexpr const char* names[] = {"automatic", "c", "a", "b", "layers", "summa", "slices"};
   return names[static_cast<int>(algorithm)];
@@ -69,37 +72,39 @@ inline const char* name_of(stationary algorithm) {
   return names[static_cast<int>(algorithm)];
 }
 
-/// Products, and bytes of a partial tile of C.
-struct piece_size {
-  double products = 0, c_bytes = 0;
-};
+/// How many products a piece takes, whose tiles have entries.
 template <class A, class B, class C>
-piece_size size_of_piece(const A& a, const B& b, const C& c, matrix_index tile, std::size_t k) {
+double products_of_piece(const A& a, const B& b, const C& c, matrix_index tile, std::size_t k) {
   const matrix_shape of_c = c.layout().tile_shape(tile);
-  const auto m = static_cast<double>(of_c.rows), n = static_cast<double>(of_c.columns);
   const std::size_t deep = a.tile_shape().columns;
   const auto depth = static_cast<double>(
       std::min(deep, a.shape().columns - std::min(k * deep, a.shape().columns)));
-  piece_size result;
   if constexpr (!A::is_sparse)
-    result.products = m * depth * n;
+    return static_cast<double>(of_c.size()) * depth;
   else if constexpr (!B::is_sparse)
-    result.products = static_cast<double>(a.entries({tile.row, k})) * n;
+    return static_cast<double>(a.entries({tile.row, k}) * of_c.columns);
   else
-    result.products = static_cast<double>(a.entries({tile.row, k})) *
-                      static_cast<double>(b.entries({k, tile.column})) / std::max(1.0, depth);
-  if constexpr (is_dense_matrix<C>) {
-    result.c_bytes = m * n * sizeof(typename C::value_type);
-  } else {
-    const double entries = m * n * (1 - std::exp(-result.products / std::max(1.0, m * n)));
-    result.c_bytes =
-        entries * (sizeof(typename C::value_type) + sizeof(typename C::index_type)) + 8 * (m + 1);
-  }
-  return result;
+    return static_cast<double>(a.entries({tile.row, k})) *
+           static_cast<double>(b.entries({k, tile.column})) / std::max(1.0, depth);
 }
 
-/// Calls visit(member, tile of C, k, whether it is the first or last one of its partial tile) for all
-/// pieces, by the member that an algorithm has it multiplied by.
+/// Bytes of a partial tile that sums up so many products. 0: there is none.
+template <class C>
+double bytes_of_part(const C& c, matrix_index tile, double products) {
+  const matrix_shape of = c.layout().tile_shape(tile);
+  const auto places = static_cast<double>(of.size());
+  if constexpr (is_dense_matrix<C>) {
+    return places * sizeof(typename C::value_type);
+  } else {
+    if (products == 0) return 0;
+    const double entries = -places * std::expm1(-products / std::max(1.0, places));
+    return entries * (sizeof(typename C::value_type) + sizeof(typename C::index_type)) +
+           8 * static_cast<double>(of.rows + 1);
+  }
+}
+
+/// Calls visit(member, tile of C, k, whether it is the last one of its partial tile) for all pieces, by
+/// the member that an algorithm has it multiplied by; those of a partial tile one after another.
 template <class A, class B, class C, class Visit>
 void for_each_piece(stationary algorithm, const A& a, const B& b, const C& c, Visit visit) {
   const tile_counts tiles{c.grid_shape().rows, c.grid_shape().columns, a.grid_shape().columns};
@@ -123,43 +128,102 @@ void for_each_piece(stationary algorithm, const A& a, const B& b, const C& c, Vi
       }
 }
 
+/// Bytes of the tiles of SUMMA: each goes to all other members of a row or a column of the grid.
+template <class A, class B, class C>
+void add_broadcasts(multiply_estimate& to, const A& a, const B& b, const C& c) {
+  const matrix_shape grid = c.layout().process_grid();
+  auto deliver = [&](rank_t from, rank_t member, double bytes) {
+    to.members[member].bytes_broadcast += bytes;
+    if (member != from) to.members[member].bytes_fetched += bytes;
+  };
+  for (std::size_t k = 0; k < a.grid_shape().columns; ++k) {
+    for (std::size_t i = 0; i < a.grid_shape().rows; ++i)
+      for (std::size_t j = 0; j < grid.columns; ++j)
+        deliver(a.owner({i, k}), static_cast<rank_t>(i % grid.rows * grid.columns + j),
+                static_cast<double>(a.bytes({i, k})));
+    for (std::size_t j = 0; j < b.grid_shape().columns; ++j)
+      for (std::size_t i = 0; i < grid.rows; ++i)
+        deliver(b.owner({k, j}), static_cast<rank_t>(i * grid.columns + j % grid.columns),
+                static_cast<double>(b.bytes({k, j})));
+  }
+}
+
+/// Bytes of the slices that owners of C fetch. Products as if tiles fitted: they say who has most.
+template <class A, class B, class C>
+void add_slices(multiply_estimate& to, const A& a, const B& b, const C& c) {
+  const std::size_t deep = a.tile_shape().columns;
+  for (std::size_t i = 0; i < c.grid_shape().rows; ++i)
+    for (std::size_t j = 0; j < c.grid_shape().columns; ++j) {
+      const matrix_index first = c.layout().first_of({i, j});
+      const matrix_shape of = c.layout().tile_shape({i, j});
+      const rank_t owner = c.layout().owner({i, j});
+      const index_range rows{first.row, first.row + of.rows},
+          columns{first.column, first.column + of.columns};
+      for (std::size_t k = 0; k < a.grid_shape().columns; ++k) {
+        const index_range depth{k * deep, std::min((k + 1) * deep, a.shape().columns)};
+        to.members[owner].bytes_fetched += static_cast<double>(
+            a.slice_bytes(rows, depth, owner) + b.slice_bytes(depth, columns, owner));
+        to.members[owner].products += static_cast<double>(of.size() * depth.size());
+      }
+    }
+}
+
 template <class A, class B, class C>
 multiply_estimate estimate(stationary algorithm, const A& a, const B& b, const C& c) {
   multiply_estimate result;
   result.members.resize(c.members().size());
-  for_each_piece(algorithm, a, b, c,
-                 [&](rank_t member, matrix_index tile, std::size_t k, bool completes) {
-                   auto& m = result.members[member];
-                   if (a.is_empty({tile.row, k}) || b.is_empty({k, tile.column})) return;
-                   const piece_size size = size_of_piece(a, b, c, tile, k);
-                   m.products += size.products;
-                   result.largest_piece = std::max(result.largest_piece, size.products);
-                   if (a.owner({tile.row, k}) != member)
-                     m.bytes_fetched += static_cast<double>(a.bytes({tile.row, k}));
-                   if (b.owner({k, tile.column}) != member)
-                     m.bytes_fetched += static_cast<double>(b.bytes({k, tile.column}));
-                   const rank_t owner = c.layout().owner(tile);
-                   if (completes && owner != member) {
-                     m.bytes_sent += size.c_bytes;
-                     result.members[owner].bytes_added += size.c_bytes;
-                   }
-                 });
+  if (algorithm == stationary::slices) {
+    add_slices(result, a, b, c);
+    return result;
+  }
+  const bool in_step = algorithm == stationary::summa;
+  if (in_step) add_broadcasts(result, a, b, c);
+  double in_part = 0;  // products of a partial tile so far
+  auto visit = [&](rank_t member, matrix_index tile, std::size_t k, bool completes) {
+    auto& m = result.members[member];
+    if (!a.is_empty({tile.row, k}) && !b.is_empty({k, tile.column})) {
+      const double products = products_of_piece(a, b, c, tile, k);
+      in_part += products;
+      m.products += products;
+      result.largest_piece = std::max(result.largest_piece, products);
+      if (!in_step && a.owner({tile.row, k}) != member)
+        m.bytes_fetched += static_cast<double>(a.bytes({tile.row, k}));
+      if (!in_step && b.owner({k, tile.column}) != member)
+        m.bytes_fetched += static_cast<double>(b.bytes({k, tile.column}));
+    }
+    if (!completes) return;
+    const rank_t owner = c.layout().owner(tile);
+    const double bytes = bytes_of_part(c, tile, std::exchange(in_part, 0));
+    if (owner != member) m.bytes_sent += bytes;
+    // A sparse partial tile is merged with others wherever it was made, a dense one is not.
+    if (owner != member || is_sparse_matrix<C>) result.members[owner].bytes_added += bytes;
+  };
+  for_each_piece(algorithm, a, b, c, visit);
   return result;
 }
 
-/// Seconds.
+/// Seconds. `cores`: how many of them the members share.
 template <class A, class B>
-double predict(const multiply_estimate& of, const multiply_rates& rates, stealing how) {
+double predict(const multiply_estimate& of, const multiply_rates& rates, stealing how,
+               double cores) {
   const double rate = A::is_sparse ? (B::is_sparse ? rates.sparse : rates.mixed) : rates.dense;
+  const double network = rates.all_loadable ? HUGE_VAL : rates.network;
   double most = 0, sum = 0;
   for (const auto& m : of.members) {
-    const double time = m.products / rate + (m.bytes_fetched + m.bytes_sent) / rates.network +
+    const double time = m.products / rate + (m.bytes_fetched + m.bytes_sent) / network +
                         m.bytes_added / rates.memory;
     most = std::max(most, time);
     sum += time;
   }
-  if (how == stealing::none) return most;
-  return std::min(most, sum / static_cast<double>(of.members.size()) + of.largest_piece / rate);
+  if (how != stealing::none)
+    most = std::min(most, sum / static_cast<double>(of.members.size()) + of.largest_piece / rate);
+  return std::max(most, sum / cores);
+}
+
+/// How many cores the members of a team have, if each has one of its own at most.
+inline double cores_of(const team& over) {
+  const double members = over.size();
+  return here().oversubscribed ? std::min<double>(members, usable_cores()) : members;
 }
 
 }  // namespace detail

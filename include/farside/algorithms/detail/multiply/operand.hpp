@@ -29,16 +29,23 @@ namespace detail {
 
 template <class M>
 inline constexpr bool is_dense_matrix = false;
-template <class T>
-inline constexpr bool is_dense_matrix<matrix<T>> = true;
+template <class T, class Memory>
+inline constexpr bool is_dense_matrix<matrix<T, Memory>> = true;
 template <class M>
 inline constexpr bool is_sparse_matrix = false;
-template <class T, class I>
-inline constexpr bool is_sparse_matrix<sparse_matrix<T, I>> = true;
+template <class T, class I, class Memory>
+inline constexpr bool is_sparse_matrix<sparse_matrix<T, I, Memory>> = true;
 
 /// A matrix that is spread over a team.
 template <class M>
 concept distributed_matrix = is_dense_matrix<M> || is_sparse_matrix<M>;
+
+template <class M>
+inline constexpr bool is_in_device_memory = false;
+template <class T>
+inline constexpr bool is_in_device_memory<matrix<T, device_memory>> = true;
+template <class T, class I>
+inline constexpr bool is_in_device_memory<sparse_matrix<T, I, device_memory>> = true;
 
 template <class T>
 matrix_tile<T> turned(const matrix_tile<T>& tile) {
@@ -103,20 +110,23 @@ class operand {
     else
       return of_->async_slice(rows, columns).then([](auto s) { return tile_type(std::move(s)); });
   }
-  /// What of it lies with other members, about: entries are taken to be spread evenly in a tile.
-  std::size_t slice_bytes(index_range rows, index_range columns) const {
+  /// What a member fetches for a slice, about: entries are taken to be spread evenly in a tile.
+  std::size_t slice_bytes(index_range rows, index_range columns, rank_t member) const {
     std::size_t sum = 0;
     if constexpr (Transposed) std::swap(rows, columns);
-    const rank_t me = members().rank();
     const matrix_layout& layout = of_->layout();
-    for_each_part(layout, rows, columns,
-                  [&](matrix_index tile, auto in_rows, auto in_columns, auto) {
-                    if (layout.owner(tile) == me) return;
-                    if constexpr (is_sparse)
-                      sum += of_->tile_bytes(tile) * in_rows.size() / layout.tile_shape(tile).rows;
-                    else
-                      sum += in_rows.size() * in_columns.size() * sizeof(value_type);
-                  });
+    for_each_part(
+        layout, rows, columns, [&](matrix_index tile, auto in_rows, auto in_columns, auto) {
+          if (layout.owner(tile) == member) return;
+          if constexpr (is_sparse) {
+            const std::size_t all = layout.tile_shape(tile).rows;
+            if (of_->tile_nnz(tile) == 0) return;
+            sum += 2 * in_rows.size() <= all ? of_->tile_bytes(tile) * in_rows.size() / all
+                                             : of_->tile_bytes(tile);
+          } else {
+            sum += in_rows.size() * in_columns.size() * sizeof(value_type);
+          }
+        });
     return sum;
   }
 

@@ -30,8 +30,7 @@ struct multiply_work {
 template <class A, class B, class C, class Over>
 class product : public multiply_work {
  protected:
-  using target_type =
-      std::conditional_t<is_dense_matrix<C>, dense_target<C, Over>, sparse_target<C, Over>>;
+  using target_type = typename target_of<C, Over>::type;
   using tile_a = typename A::tile_type;
   using tile_b = typename B::tile_type;
 
@@ -46,7 +45,7 @@ class product : public multiply_work {
         chosen_(chosen),
         members_(c.members()),
         box_(members_,
-             how.update_memory != 0 ? how.update_memory : here().link.segment_size() / 16),
+             how.update_memory != 0 ? how.update_memory : target_of<C, Over>::update_memory(c)),
         drain_([this] { drain(); }),
         target_({c_, over, how_, box_, times_, drain_}) {
     begin_ = job::monotonic_ns();
@@ -218,6 +217,10 @@ class product : public multiply_work {
       {
         stopwatch until_done(multiplied);
         target_.piece(piece.task, std::move(*a), std::move(*b));
+        if (how_.after_piece) {
+          const double seconds = until_done.seconds() - (times_.accumulate - before);
+          how_.after_piece({piece.task.c, piece.k, piece.task.stolen, seconds});
+        }
       }
       times_.compute += multiplied - (times_.accumulate - before);  // it may drain in between
     }

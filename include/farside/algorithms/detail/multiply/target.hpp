@@ -223,4 +223,12 @@ class sparse_target : target_base<C, Over> {
   std::map<matrix_index, in_order<csr<T, I>>> waiting_;
 };
 
+/// Which target a product of this kind has, and how much of it may be under way unless told otherwise.
+template <class C, class Over>
+struct target_of {
+  using type =
+      std::conditional_t<is_dense_matrix<C>, dense_target<C, Over>, sparse_target<C, Over>>;
+  static std::size_t update_memory(const C&) { return here().link.segment_size() / 16; }
+};
+
 }  // namespace far::inline FARSIDE_BACKEND::detail

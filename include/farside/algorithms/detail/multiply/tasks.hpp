@@ -20,6 +20,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <utility>
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
@@ -43,7 +44,8 @@ struct tile_counts {
 /// A source of the results of make(x) for x = 0 .. count - 1.
 template <class Make>
 task_source sequence(std::size_t count, Make make) {
-  return [at = std::size_t{0}, count, make]() mutable -> std::optional<multiply_task> {
+  return [at = std::size_t{0}, count,
+          make = std::move(make)]() mutable -> std::optional<multiply_task> {
     if (at == count) return std::nullopt;
     return make(at++);
   };

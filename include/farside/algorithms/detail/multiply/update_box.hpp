@@ -31,6 +31,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <list>
 #include <vector>
 
@@ -55,6 +56,8 @@ class update_box {
   struct outgoing {
     ptr<unit> where;
     std::size_t bytes = 0;
+    std::size_t beside = 0;       ///< bytes of other memory that it names and keeps
+    std::function<void()> let_go = {};  ///< gives that back, when the owner has taken it
     std::byte* data() const { return reinterpret_cast<std::byte*>(where.local()) + sizeof(header); }
   };
 
@@ -75,18 +78,33 @@ class update_box {
   /// takes what has come here. Throws far::allocation_error if even a single one has no room.
   template <class Drain>
   outgoing room(std::size_t bytes, Drain drain) {
+    return room(bytes, 0, [] { return std::function<void()>(); }, drain);
+  }
+  /// Likewise, and `beside` bytes of other memory, which take() takes: what it returns gives them back.
+  template <class Take, class Drain>
+  outgoing room(std::size_t bytes, std::size_t beside, Take take, Drain drain) {
     reap();
-    while (out_bytes_ != 0 && out_bytes_ + bytes > limit_) wait_a_round(drain);
+    while (out_bytes_ != 0 && out_bytes_ + bytes + beside > limit_) wait_a_round(drain);
     while (true) {
       try {
-        return {alloc<unit>(units(bytes)), bytes};
+        outgoing made{alloc<unit>(units(bytes)), bytes, beside};
+        try {
+          made.let_go = take();
+        } catch (...) {
+          dealloc(made.where);
+          throw;
+        }
+        return made;
       } catch (const allocation_error&) {
         if (out_.empty()) throw;
       }
       wait_a_round(drain);  // what is out gives room back
     }
   }
-  void give_up(const outgoing& unused) { dealloc(unused.where); }
+  void give_up(const outgoing& unused) {
+    dealloc(unused.where);
+    if (unused.let_go) unused.let_go();
+  }
 
   /// Sends an update that has been written to a member. 1 flush, 1 atomic, and a flush and an atomic
   /// more for each member that pushes there at the same moment.
@@ -102,7 +120,7 @@ class update_box {
       mine->next = seen;
     }
     out_.push_back(what);
-    out_bytes_ += what.bytes;
+    out_bytes_ += what.bytes + what.beside;
     most_out_ = std::max(most_out_, out_bytes_);
     ++sent_;
   }
@@ -164,8 +182,9 @@ class update_box {
       if (load_own(c, pointer_cast<std::uint64_t>(one.where) + 1) == 0 &&
           !FARSIDE_MUTANT(update_freed_before_taken))
         return false;
-      out_bytes_ -= one.bytes;
+      out_bytes_ -= one.bytes + one.beside;
       dealloc(one.where);
+      if (one.let_go) one.let_go();
       return true;
     });
   }

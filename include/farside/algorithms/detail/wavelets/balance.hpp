@@ -5,8 +5,8 @@
 
 namespace far::inline FARSIDE_BACKEND::wavelets::detail {
 
-/// Pieces of equal cost, in the order of a walk through the boxes of a level: rank r gets those whose middle lies in its
-/// share. Local.
+/// Pieces of equal cost, in the order of a walk through the boxes of a level: rank r gets those
+/// whose middle lies in its share. Local.
 inline std::vector<rank_t> divide_by_cost(std::span<const double> costs, rank_t ranks) {
   double all = 0, before = 0;
   for (double c : costs) all += c;
@@ -20,7 +20,8 @@ inline std::vector<rank_t> divide_by_cost(std::span<const double> costs, rank_t 
   return owners;
 }
 
-/// Collective: by times that have been measured since the last time, or by numbers of coefficients if there are none.
+/// Collective: by times that have been measured since the last time, or by numbers of coefficients
+/// if there are none.
 template <std::size_t D>
 box_placement<D> balanced_placement(tree_state<D>& tree) {
   const std::uint32_t level = box_placement<D>::usual_level;

@@ -6,11 +6,12 @@
 //   round:   work until stack, inbox and seeds are empty; far::quiesce(): all messages are in inboxes; and once more if
 //            any rank has found some
 //
-// There is no barrier for a level. A round ends when no rank has anything to do, and what makes another one is a chain of
-// boxes whose owner changes: one or two where subtrees stay together.
+// There is no barrier for a level. A round ends when no rank has anything to do, and what makes
+// another one is a chain of boxes whose owner changes: one or two where subtrees stay together.
 //
-// Handlers only put a piece into the inbox, under a lock, so that they may run at any time, on any thread. What is thrown
-// in a piece stops the work of this rank alone: it goes on taking part in rounds, and all throw at their end.
+// Handlers only put a piece into the inbox, under a lock, so that they may run at any time, on any
+// thread. What is thrown in a piece stops the work of this rank alone: it goes on taking part in
+// rounds, and all throw at their end.
 #pragma once
 
 #include <farside/algorithms/wavelets/tree_node.hpp>
@@ -93,8 +94,8 @@ class errands {
           inbox_, work);
   }
 
-  /// Collective: calls do_one(errand&) for all pieces of this rank, and seed() whenever it has none: which sends some,
-  /// or returns false if there will be no more.
+  /// Collective: calls do_one(errand&) for all pieces of this rank, and seed() whenever it has
+  /// none: which sends some, or returns false if there will be no more.
   template <class One, class Seed>
   void run(const std::string& what, cost_meter<D>& meter, One do_one, Seed seed) {
     std::exception_ptr thrown;

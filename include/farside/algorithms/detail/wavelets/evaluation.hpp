@@ -1,7 +1,8 @@
 // Values of a tree's function at many points.
 //
-// All points go down the tree together, a level at a time: the nodes that any of them meets are fetched at once, each of them
-// once. So the rounds are as many as the deepest leaf has levels, whatever the number of points.
+// All points go down the tree together, a level at a time: the nodes that any of them meets are
+// fetched at once, each of them once. So the rounds are as many as the deepest leaf has levels,
+// whatever the number of points.
 #pragma once
 
 #include <farside/algorithms/detail/wavelets/tree_state.hpp>

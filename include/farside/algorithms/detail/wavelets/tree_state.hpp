@@ -67,7 +67,8 @@ struct tree_state {
   static std::span<double> values_of(const stored_node& node) {
     return node.count == 0 ? std::span<double>() : std::span(node.at.local(), node.count);
   }
-  /// Leaves among them, in the order of a walk, depth first: so few parents wait for children at a time.
+  /// Leaves among them, in the order of a walk, depth first: so few parents wait for children at a
+  /// time.
   static std::vector<tree_box<D>> leaves_of(const own_nodes<D>& own) {
     std::vector<tree_box<D>> result;
     for (const auto& [box, node] : own)

@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served {
@@ -64,6 +65,10 @@ class client {
   void put(target to, std::size_t offset, const void* from, std::size_t bytes,
            kind what = kind::put, addend type = {});
   ticket long_put(target to, std::size_t offset, const void* from, std::size_t bytes);
+  /// Many pieces, which lie one after another at `from`; to be added, if `what` says so.
+  void put_runs(target to, std::span<const run> where, const void* from, std::size_t bytes,
+                kind what = kind::put_runs, addend type = {});
+  ticket get_runs(target from, std::span<const run> where, void* to, std::size_t bytes);
   ticket get(target from, std::size_t offset, void* to, std::size_t bytes) {
     header h = about(kind::get, from, offset);
     h.bytes = bytes;
@@ -195,6 +200,17 @@ class client {
               static_cast<int>(s.number), answers_, &s.answer);
   }
 
+  /// Room for a header and what follows it; `h` is there already.
+  char* large_message(slot& s, const header& h) {
+    if (!s.large) s.large = std::make_unique_for_overwrite<char[]>(sizeof h + limit_.inline_put);
+    std::memcpy(s.large.get(), &h, sizeof h);
+    return s.large.get() + sizeof h;
+  }
+  void send_large(slot& s, std::size_t bytes) {
+    MPI_Isend(s.large.get(), static_cast<int>(sizeof(header) + bytes), MPI_BYTE,
+              static_cast<int>(s.server), request_tag, requests_, &s.message);
+  }
+
   void send(slot& s, header h) {
     h.slot = s.number;
     s.small = h;
@@ -291,12 +307,44 @@ inline void client::put(target to, std::size_t offset, const void* from, std::si
   h.slot = s.number;
   h.answered = peers_[to.server].wants_answer();
   if (h.answered) post_answer(s, nullptr, 0);
-  if (!s.large) s.large = std::make_unique_for_overwrite<char[]>(sizeof h + limit_.inline_put);
-  std::memcpy(s.large.get(), &h, sizeof h);
-  if (bytes != 0) std::memcpy(s.large.get() + sizeof h, from, bytes);
-  MPI_Isend(s.large.get(), static_cast<int>(sizeof h + bytes), MPI_BYTE,
-            static_cast<int>(to.server), request_tag, requests_, &s.message);
+  char* body = large_message(s, h);
+  if (bytes != 0) std::memcpy(body, from, bytes);
+  send_large(s, bytes);
   progress(s);
+}
+
+inline void client::put_runs(target to, std::span<const run> where, const void* from,
+                             std::size_t bytes, kind what, addend type) {
+  slot& s = take(to.server);
+  std::size_t length = place_of_runs(bytes) + where.size_bytes();
+  count(to.server, sizeof(header) + length);
+  header h = about(what, to, 0);
+  h.op = static_cast<std::uint8_t>(type);
+  h.bytes = bytes;
+  h.value = where.size();
+  h.slot = s.number;
+  h.answered = peers_[to.server].wants_answer();
+  if (h.answered) post_answer(s, nullptr, 0);
+  char* body = large_message(s, h);
+  std::memcpy(body, from, bytes);
+  std::memcpy(body + place_of_runs(bytes), where.data(), where.size_bytes());
+  send_large(s, length);
+  progress(s);
+}
+
+inline ticket client::get_runs(target from, std::span<const run> where, void* to,
+                               std::size_t bytes) {
+  slot& s = take(from.server);
+  ticket result{s.number, s.generation};
+  header h = about(kind::get_runs, from, 0);
+  h.bytes = bytes;
+  h.value = where.size();
+  h.slot = s.number;
+  h.answered = 1;
+  post_answer(s, to, bytes);
+  std::memcpy(large_message(s, h), where.data(), where.size_bytes());
+  send_large(s, where.size_bytes());
+  return result;
 }
 
 inline ticket client::long_put(target to, std::size_t offset, const void* from, std::size_t bytes) {

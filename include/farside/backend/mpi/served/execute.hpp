@@ -6,6 +6,7 @@
 #include <farside/backend/shared/shared_memory.hpp>
 
 #include <cstring>
+#include <span>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served {
 
@@ -69,6 +70,25 @@ inline bool execute_additions(mapped_segments memory, const header& h, const cha
     default:
       return add(double{});
   }
+}
+
+/// The additions of many pieces, whose addends lie one after another; `done` and the result as above.
+inline bool execute_additions(mapped_segments memory, const header& h, std::span<const run> where,
+                              const char* addends, std::size_t& done, rank_t me) {
+  std::size_t begin = 0;
+  return for_each_piece(where, [&](std::uint64_t offset, std::size_t bytes) {
+    if (done < begin + bytes) {
+      header piece = h;
+      piece.offset = offset;
+      piece.bytes = bytes;
+      std::size_t inside = done - begin;
+      bool all = execute_additions(memory, piece, addends + begin, inside, me);
+      done = begin + inside;
+      if (!all) return false;
+    }
+    begin += bytes;
+    return true;
+  });
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served

@@ -38,6 +38,7 @@
 #include <concepts>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -84,21 +85,18 @@ class memory {
   pending async_put(rank_t rank, std::size_t offset, const void* from, std::size_t bytes);
   pending async_get(rank_t rank, std::size_t offset, void* to, std::size_t bytes);
 
+  // memory_runs.hpp
   /// A put that adds: executed in the order of the other requests, in messages of what a buffer
   /// holds. The source is copied.
   bool accumulates() const { return limit_.inline_put >= 64; }
   template <component C>
-  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n) {
-    if (reach_[rank] < 0) return put_pieces(rank, offset, from, n * sizeof(C), addend_of<C>);
-    patience rounds(oversubscribed_);
-    for (;;) {
-      auto now = near_.accumulate(local(rank), offset, from, n, mpi_->rank());
-      from += now.elements, n -= now.elements, offset += now.elements * sizeof(C);
-      if (n == 0) return now_and_then();
-      if (!progress()) rounds.rest();
-      check_lost();
-    }
-  }
+  void accumulate(rank_t rank, std::size_t offset, const C* from, std::size_t n);
+
+  run_limits limits_of_runs() const;
+  void put_runs(rank_t rank, std::span<const run> where, const void* from, std::size_t bytes);
+  pending async_get_runs(rank_t rank, std::span<const run> where, void* to, std::size_t bytes);
+  template <component C>
+  void accumulate_runs(rank_t rank, std::span<const run> where, const C* from, std::size_t n);
 
   template <atomic_op Op, atomic_word T>
   [[gnu::noinline]] T fetch_op(rank_t rank, std::size_t offset, T value) {

@@ -14,11 +14,15 @@
 //   atomic        header          ---------->  CPU atomic                 <-- old value
 //   signal        header          ---------->  CPU atomic, wakes
 //   accumulate    header + bytes  ---------->  added to the segment, as ranks of its node do
+//   put_runs      header + bytes + runs  --->  copied to the segment, piece by piece
+//   get_runs      header + runs   ---------->  gathered from the segment  <-- bytes
+//   accumulate_runs   as put_runs  --------->  added to the segment, piece by piece
 //   fence         header          ---------->                             <-- empty answer
 #pragma once
 
 #include <farside/backend/concept.hpp>
 #include <farside/backend/shared/add_in_place.hpp>
+#include <farside/backend/shared/runs.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +38,10 @@ enum class kind : std::uint8_t {
   load,
   signal,
   fence,
-  accumulate
+  accumulate,
+  put_runs,
+  get_runs,
+  accumulate_runs
 };
 
 /// What an accumulate adds.
@@ -53,7 +60,7 @@ struct header {
   std::uint32_t local;     ///< whose segment, counted within the server's group
   std::uint64_t offset;
   std::uint64_t bytes;
-  std::uint64_t value;  ///< of an atomic; compare_swap: desired
+  std::uint64_t value;  ///< of an atomic; compare_swap: desired; how many runs there are
   std::uint64_t expected;
   std::uint32_t slot;      ///< of the client: tag of the answer
   std::uint32_t answered;  ///< 1: the client waits for an answer
@@ -65,6 +72,9 @@ inline constexpr int data_tag = 1;  ///< and the slot
 
 /// Requests of one process that are under way at one time. A process with more of them waits.
 inline constexpr std::uint32_t slots = 256;
+
+/// Runs follow the bytes of their pieces, on the next boundary of a word.
+constexpr std::size_t place_of_runs(std::size_t bytes) { return (bytes + 7) & ~std::size_t{7}; }
 
 /// Lengths above which the way of a message changes. Measured, see docs/mpi_progress.md.
 struct limits {

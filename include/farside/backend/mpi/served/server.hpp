@@ -26,6 +26,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend::served {
@@ -96,6 +97,24 @@ class server {
       case kind::accumulate:
         if (!execute_additions(*memory_, h, message + sizeof h, added_, me_)) return false;
         break;
+      case kind::put_runs: {
+        const char* from = message + sizeof h;
+        for_each_piece(runs_of(h, from + place_of_runs(h.bytes)),
+                       [&](std::uint64_t offset, std::size_t bytes) {
+                         memory_->put(h.local, offset, from, bytes);
+                         from += bytes;
+                         return true;
+                       });
+        break;
+      }
+      case kind::accumulate_runs: {
+        const char* from = message + sizeof h;
+        auto where = runs_of(h, from + place_of_runs(h.bytes));
+        if (!execute_additions(*memory_, h, where, from, added_, me_)) return false;
+        break;
+      }
+      case kind::get_runs:
+        return send_runs(h, runs_of(h, message + sizeof h), client), true;
       case kind::signal:
         memory_->signal(h.local, h.offset);
         break;
@@ -141,6 +160,24 @@ class server {
     }
     MPI_Isend(from, static_cast<int>(h.bytes), MPI_BYTE, client, static_cast<int>(h.slot), answers_,
               &a.send);
+    if (!gone(a)) sending_.push_back(std::move(a));
+  }
+
+  static std::span<const run> runs_of(const header& h, const char* at) {
+    return {reinterpret_cast<const run*>(at), static_cast<std::size_t>(h.value)};
+  }
+
+  void send_runs(const header& h, std::span<const run> where, int client) {
+    answer a;
+    a.copy = std::make_unique_for_overwrite<char[]>(h.bytes);
+    char* to = a.copy.get();
+    for_each_piece(where, [&](std::uint64_t offset, std::size_t bytes) {
+      memory_->get(h.local, offset, to, bytes);
+      to += bytes;
+      return true;
+    });
+    MPI_Isend(a.copy.get(), static_cast<int>(h.bytes), MPI_BYTE, client, static_cast<int>(h.slot),
+              answers_, &a.send);
     if (!gone(a)) sending_.push_back(std::move(a));
   }
 

@@ -69,7 +69,43 @@ void reserve(Core& m, std::size_t entries) {
 /// What a table of this rank holds.
 struct table_load {
   std::uint64_t entries = 0, erased = 0, buckets = 0, probes = 0, most_probes = 0;
+  std::uint64_t displaced = 0, further_gets = 0, equal_hashes = 0;
 };
+
+/// How many gets a find of the entry in bucket `i` needs after the first one: far_access::fetch().
+template <class T>
+std::uint64_t further_gets(word home, word i, word capacity) {
+  if constexpr (!T::linear) return 0;  // a get for each bucket: mean_probes says it
+  std::uint64_t gets = 0;
+  word first = home, count = std::min<word>(window<typename T::entry>, capacity - home);
+  for (; i - first >= count; ++gets) {
+    first = first + count == capacity ? 0 : first + count;
+    count = std::min<word>(std::min<word>(2 * count, 512 / T::bucket_words), capacity - first);
+  }
+  return gets;
+}
+
+/// How many entries between the home of a key and bucket `i`, where it lies, have the same 64 bits of
+/// hash.
+template <class Core, class Access, class T = typename Core::traits>
+std::uint64_t hashed_alike(Core& m, table& t, Access& in, const typename T::key_type& key, word i) {
+  std::uint64_t alike = 0;
+  const word hash = T::hash_of(key);
+  probe_cursor<T> at(m.place_of(key).home(t.capacity), t.capacity);
+  for (; at.index() != i; at.next()) {
+    typename T::entry e;
+    const head h = in.top(at.index());
+    bool again;
+    if (h.what() == state::empty ||
+        in.template read<if_blocked::wait>(at.index(), h, e) != read_result::whole ||
+        !value_in<T>(e, again))
+      continue;
+    auto other = T::key_store::unpack(e.key());
+    alike += other && T::hash_of(*other) == hash;
+  }
+  return alike;
+}
+
 template <class Core, class T = typename Core::traits>
 table_load load_of(Core& m, table& t) {
   table_load load;
@@ -93,6 +129,9 @@ table_load load_of(Core& m, table& t) {
       word probes = 1;
       for (; at.index() != i; at.next()) ++probes;
       load.probes += probes;
+      load.displaced += probes > 1;
+      load.further_gets += further_gets<T>(m.place_of(*key).home(t.capacity), i, t.capacity);
+      if (probes > 1) load.equal_hashes += hashed_alike(m, t, in, *key, i);
       load.most_probes = std::max(load.most_probes, probes);
     }
   });
@@ -114,6 +153,9 @@ Statistics statistics(Core& m) {
     result.erased += part.erased;
     result.buckets += part.buckets;
     probes += part.probes;
+    result.displaced += part.displaced;
+    result.further_gets += part.further_gets;
+    result.equal_hashes += part.equal_hashes;
     result.most_probes = std::max(result.most_probes, part.most_probes);
     result.fewest_entries = std::min(result.fewest_entries, part.entries);
     result.most_entries = std::max(result.most_entries, part.entries);

@@ -4,6 +4,7 @@
 #include <farside/containers/detail/map/growth.hpp>
 #include <farside/containers/detail/store/store_core.hpp>
 
+#include <exception>
 #include <iterator>
 #include <optional>
 
@@ -27,7 +28,7 @@ class local_iterator {
   using layout = object<Value>;
   using form = typename map::stored<Value>;
 
-  static constexpr bool has_own_form = plain<Value>;
+  static constexpr bool has_own_form = plain<Value> && alignof(Value) <= 16;
 
  public:
   using value_type = local_entry<K, Value>;
@@ -38,7 +39,7 @@ class local_iterator {
 
   local_iterator() = default;  ///< the end
   explicit local_iterator(Core& of)
-      : of_(&of), table_(&map::settled(of, of.members.rank())), changes_(of.changes) {
+      : of_(&of), table_(&own_table(of)), changes_(of.changes) {
     next();
   }
   local_iterator(const local_iterator& from)
@@ -46,7 +47,10 @@ class local_iterator {
     if (of_ != nullptr) index_ -= from.now_ != nullptr, next();
   }
   local_iterator& operator=(const local_iterator&) = delete;
-  ~local_iterator() { store_back(); }
+  /// Throws if a changed copy has no room, unless an exception is on its way already.
+  ~local_iterator() noexcept(false) {
+    if (std::uncaught_exceptions() == unwinding_) store_back();
+  }
 
   reference operator*() const {
     check();
@@ -63,6 +67,10 @@ class local_iterator {
   }
 
  private:
+  static map::table& own_table(Core& of) {
+    uncounted own(of.c);
+    return map::settled(of, of.members.rank());
+  }
   void check() const {
     if (FARSIDE_CHECKED && of_->changes != changes_)
       raise(of_->full_name(),
@@ -73,9 +81,44 @@ class local_iterator {
   void next() {
     now_ = nullptr;
     copy_.reset();
-    while (index_ < table_->capacity)
-      if (load(index_++)) return;
+    for (; index_ < table_->capacity; ++index_) {
+      const quick found = load_quickly(index_);
+      if (found == quick::entry || (found == quick::unclear && load(index_))) {
+        ++index_;
+        return;
+      }
+    }
     of_ = nullptr;
+  }
+
+  enum class quick { entry, nothing, unclear };
+
+  /// What nearly every bucket is, where this process reaches its words: empty, or one that is whole and
+  /// not about to move, whose value is referred to where it lies. Else nothing has been decided.
+  FARSIDE_HOT quick load_quickly(word i) {
+    constexpr bool refers = has_own_form && T::key_store::in_place &&
+                            (Core::in_bucket || (layout::fixed && layout::cells == 0));
+    if constexpr (!refers) {
+      return quick::unclear;
+    } else {
+      if (table_->direct == nullptr) return quick::unclear;
+      word* bucket = table_->direct + i * T::bucket_words;
+      const head h(map::load_relaxed(bucket[0]));
+      if (h.raw() == 0) return quick::nothing;
+      if (h.what() != map::state::plain || h.frozen() || h.moved() ||
+          map::atomic(bucket[1]).load(std::memory_order_acquire) != h.version())
+        return quick::unclear;
+      if (map::load_relaxed(bucket[2]) & 1) return quick::nothing;  // parked
+      key_.emplace(T::key_store::read(bucket + 2 + T::value_store::words));
+      if constexpr (Core::in_bucket) {
+        now_ = reinterpret_cast<Value*>(bucket + 2 + 1);
+      } else {
+        word* base = reach(of_->c, {ptr<word>::from_raw(map::load_relaxed(bucket[3])), 0});
+        if (head(map::load_relaxed(*base)).what() != live) return quick::nothing;
+        now_ = reinterpret_cast<Value*>(base + layout::body_at);
+      }
+      return quick::entry;
+    }
   }
 
   /// Whether there is an entry in bucket `i`.
@@ -153,6 +196,7 @@ class local_iterator {
   std::optional<Value> copy_;
   std::vector<std::byte> before_;
   Value* now_ = nullptr;
+  int unwinding_ = std::uncaught_exceptions();
 };
 
 template <class Core>

@@ -32,10 +32,9 @@ using map::head;
 
 inline constexpr auto live = map::state::plain, moved = map::state::cell, dead = map::state::erased;
 
-/// The largest number of a cell, and what an addition to one may come to.
 template <class M>
 constexpr void require_cell() {
-  static_assert(std::is_integral_v<M> && sizeof(M) <= 8,
+  static_assert(std::is_integral_v<M> && !std::is_same_v<M, bool> && sizeof(M) <= 8,
                 "far::cells_of: a cell is a member of an integer type, of up to 8 bytes");
 }
 
@@ -49,6 +48,9 @@ struct object {
   /// Bodies lie on 16 bytes, as objects do.
   static constexpr std::size_t body_at = (seal_at + (fixed ? 1 : 2) + 1) & ~std::size_t{1};
   static constexpr std::size_t sealed_from = seal_at + 1;
+  static_assert(fixed || cells == 0,
+                "far::cells_of: values with cells have a fixed length: a longer value would take "
+                "another place, and additions to its cells would be lost on the way");
 
   static std::size_t words_for(std::size_t bytes) { return (body_at + (bytes + 7) / 8 + 1) & ~1UL; }
 
@@ -146,47 +148,66 @@ inline word* reach(context& c, const place& of) {
   return static_cast<word*>(c.link.address(of.at.rank(), of.at.offset()));
 }
 
+/// What its words say, of which the seal fits, or does not.
+template <class V>
+seen judge(object_image& image, bool sealed) {
+  image.erasing = false;
+  for (std::size_t i = 0; i < object<V>::cells; ++i)
+    image.erasing |= (image.words[1 + i] & cell::absent) != 0;
+  if (image.top.what() == moved) return seen::moved;
+  if (image.top.what() != live && !FARSIDE_MUTANT(store_dead_taken_for_live)) return seen::dead;
+  return sealed ? seen::whole : seen::blocked;
+}
+
+/// What a get of all of an object has brought, where memory is not coherent.
+template <class V>
+seen judge_fetched(object_image& image, const place& from) {
+  using layout = object<V>;
+  word* words = image.words.get();
+  image.top = head(words[0]);
+  const bool sealed =
+      layout::seal_of(words, from.words, image.top, from.at) == words[layout::seal_at] ||
+      FARSIDE_MUTANT(store_seal_not_checked);
+  const seen what = judge<V>(image, sealed);
+  if (what == seen::whole) layout::mask(words, from.words, image.top, from.at);
+  return what;
+}
+
+/// Reads the first `words` words of an object where memory is coherent. The order of its loads is
+/// that of map::direct_access: a writer changes the head before any other word, and the seal last.
+template <class V>
+seen look_at(context& c, const place& from, object_image& to, std::size_t words) {
+  using layout = object<V>;
+  word *image = to.words.get(), *base = reach(c, from);
+  note(c, operation::get, from.at.rank(), words * 8, true);
+  while (true) {
+    to.top = head(map::atomic(base[0]).load(std::memory_order_seq_cst));
+    const bool sealed =
+        map::atomic(base[layout::seal_at]).load(std::memory_order_acquire) == to.top.version() ||
+        FARSIDE_MUTANT(store_seal_not_checked);
+    copy_words<true>(image + 1, base + 1, from.at.offset() + 8, (words - 1) * 8);
+    acquire_fence();
+    image[0] = map::atomic(base[0]).load(std::memory_order_seq_cst);
+    if (image[0] == to.top.raw() || FARSIDE_MUTANT(store_head_looked_at_once))
+      return judge<V>(to, sealed);
+  }
+}
+
 /// Reads an object, all of one version; or its first words alone, with the same promise, if `all` is
-/// not wanted: head, cells and seal.
+/// not wanted: head, cells and seal. Without coherence nothing shows that a version has come but all
+/// of it.
 template <if_blocked B, class V>
 seen read_object(context& c, const place& from, object_image& to, bool all = true) {
-  using layout = object<V>;
-  const std::size_t words = all ? from.words : layout::sealed_from;
-  const bool coherent = c.link.coherent();
-  // Without coherence nothing shows that a version has come but all of it.
-  const std::size_t fetched = coherent ? words : from.words;
   if (!to.words) to.words = std::make_unique_for_overwrite<word[]>(from.words);
-  word* image = to.words.get();
-  word* base = coherent ? reach(c, from) : nullptr;
   for (bool flushed = false;;) {
-    bool sealed;
-    if (coherent) {
-      note(c, operation::get, from.at.rank(), words * 8, true);
-      to.top = head(map::atomic(base[0]).load(std::memory_order_seq_cst));
-      sealed =
-          map::atomic(base[layout::seal_at]).load(std::memory_order_acquire) == to.top.version() ||
-          FARSIDE_MUTANT(store_seal_not_checked);
-      copy_words<true>(image + 1, base + 1, from.at.offset() + 8, (words - 1) * 8);
-      // As in map::direct_access: a writer changes the head before any other word.
-      acquire_fence();
-      image[0] = map::atomic(base[0]).load(std::memory_order_seq_cst);
-      if (image[0] != to.top.raw() && !FARSIDE_MUTANT(store_head_looked_at_once)) continue;
+    seen what;
+    if (c.link.coherent()) {
+      what = look_at<V>(c, from, to, all ? from.words : object<V>::sealed_from);
     } else {
-      get(from.at, image, fetched);
-      to.top = head(image[0]);
-      sealed = layout::seal_of(image, fetched, to.top, from.at) == image[layout::seal_at] ||
-               FARSIDE_MUTANT(store_seal_not_checked);
+      get(from.at, to.words.get(), from.words);
+      what = judge_fetched<V>(to, from);
     }
-    to.erasing = false;
-    for (std::size_t i = 0; i < layout::cells; ++i)
-      to.erasing |= (image[1 + i] & cell::absent) != 0;
-    if (to.top.what() == moved) return seen::moved;
-    if (to.top.what() != live && !FARSIDE_MUTANT(store_dead_taken_for_live)) return seen::dead;
-    if (sealed) {
-      if (!coherent) layout::mask(image, fetched, to.top, from.at);
-      return seen::whole;
-    }
-    if constexpr (B == if_blocked::give_up) return seen::blocked;
+    if (what != seen::blocked || B == if_blocked::give_up) return what;
     if (!std::exchange(flushed, true)) flush(from.at.rank());
     c.wait_round();
   }

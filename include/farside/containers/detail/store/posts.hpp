@@ -6,6 +6,9 @@
 //                                                                             declined: then the
 //   stuck <--- no room at the owner ---------------------------------------- poster puts it
 //    +--- the next fence tries again, and throws if there is none still
+//
+// A poster puts what was declined in a continuation, one after another: another answer that comes
+// while it waits only adds to the list, so that no stack grows with the posts under way.
 #pragma once
 
 #include <farside/containers/detail/store/traffic.hpp>
@@ -47,9 +50,11 @@ class posting {
       held_back_.fetch_add(1, std::memory_order_relaxed);
       if (!waits) {
         m.shared->counts.count_sent();
-        std::lock_guard lock(mutex_);
-        kept_[to].emplace_back(key, value);
-        return;
+        {
+          std::lock_guard lock(mutex_);
+          kept_[to].emplace_back(key, value);
+        }
+        return send_kept(m, to);  // all answers may have come before it was kept
       }
       for (unsigned rounds = 0; !take_slot(to);) m.c.wait_round(rounds);
     }
@@ -89,15 +94,12 @@ class posting {
     std::lock_guard lock(mutex_);
     return first_duplicate_;
   }
-  bool has_stuck() {
-    std::lock_guard lock(mutex_);
-    return !stuck_.empty();
-  }
-  /// Since the last time.
-  fence_report take_report() {
+  fence_report report() const { return {activated_, duplicates_, held_back_}; }
+  /// That has been told.
+  void forget(const fence_report& told) {
+    activated_ -= told.activated, duplicates_ -= told.duplicates, held_back_ -= told.held_back;
     std::lock_guard lock(mutex_);
     first_duplicate_.clear();
-    return {activated_.exchange(0), duplicates_.exchange(0), held_back_.exchange(0)};
   }
 
   /// What runs at the owner.
@@ -149,26 +151,62 @@ class posting {
         .finally([&m, this, to, item = std::pair(key, value), all = m.shared](auto answer) {
           if (all->of.load() == nullptr) return;
           ++all->continuing;
-          resolve(m, to, item.first, item.second, std::move(answer));
-          outstanding_[to].fetch_sub(1, std::memory_order_release);
-          send_kept(m, to);
+          if (is_activated(m, to, item.first, std::move(answer)))
+            end_of_post(m, to);
+          else
+            put_declined(m, {to, item.first, item.second});
           --all->continuing;
-          all->counts.count_handled();
         });
   }
+  void end_of_post(Core& m, rank_t to) {
+    outstanding_[to].fetch_sub(1, std::memory_order_release);
+    send_kept(m, to);
+    m.shared->counts.count_handled();
+  }
 
-  void resolve(Core& m, rank_t to, const K& key, const Value& value, future<post_answer> from) {
+  /// Whether the owner has done it. This rank counts what it has.
+  bool is_activated(Core& m, rank_t to, const K& key, future<post_answer> from) {
     post_answer answer{};
     try {
       answer = from.get();
     } catch (const rpc_error&) {  // then this rank meets the same error
     }
-    if (!answer.done) return put_here(m, key, value);
-    if (answer.duplicate) return count_duplicate(key);
-    activated_.fetch_add(1, std::memory_order_relaxed);
+    if (!answer.done && !FARSIDE_MUTANT(store_declined_post_dropped)) return false;
     typename Core::outcome done;
     done.count = answer.count;
     m.account_for(to, done);
+    if (answer.duplicate)
+      count_duplicate(key);
+    else
+      activated_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+
+  struct declined {
+    rank_t to;
+    K key;
+    Value value;
+  };
+  void put_declined(Core& m, declined one) {
+    {
+      std::lock_guard lock(mutex_);
+      declined_.push_back(std::move(one));
+      if (std::exchange(putting_, true)) return;  // whoever is at it comes to this one
+    }
+    while (true) {
+      std::optional<declined> next;
+      {
+        std::lock_guard lock(mutex_);
+        if (declined_.empty()) {
+          putting_ = false;
+          return;
+        }
+        next = std::move(declined_.front());
+        declined_.pop_front();
+      }
+      put_here(m, next->key, next->value);
+      end_of_post(m, next->to);
+    }
   }
 
   void send_kept(Core& m, rank_t to) {
@@ -223,6 +261,8 @@ class posting {
   std::vector<std::atomic<std::uint32_t>> outstanding_;  ///< slots taken at each member
   std::mutex mutex_;                                     ///< not held while anything else may run
   std::vector<std::deque<std::pair<K, Value>>> kept_;    ///< for each member
+  std::deque<declined> declined_;
+  bool putting_ = false;  ///< somebody puts what was declined
   std::vector<stuck> stuck_;
   std::string first_duplicate_;
   std::atomic<std::uint64_t> activated_{0}, duplicates_{0}, held_back_{0};

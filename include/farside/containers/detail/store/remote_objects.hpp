@@ -85,6 +85,39 @@ void serve_object(void* state, reader& in, writer& out) {
   if (a.value) out << a.value->version << a.value->value;
 }
 
+template <class Core, class Op, class Item>
+writer question_of_object(Core& m, const Op& op, const typename Core::K& key, const Item& item) {
+  writer message = m.choice.message(&serve_object<Core, Op, Item>);
+  message << op << key << item;
+  return message;
+}
+
+/// The caller's part of what the owner has done. Nothing: it has declined.
+template <class Core>
+std::optional<object_answer<typename Core::value_type>> answer_in(
+    Core& m, rank_t member, const typename Core::K& key, const std::vector<std::byte>& bytes) {
+  using Value = typename Core::value_type;
+  reader in(bytes);
+  if (in.left() == 0) {
+    m.choice.count_declined(1);
+    return std::nullopt;
+  }
+  object_answer<Value> a;
+  a.what = static_cast<changed>(in.read<std::uint8_t>());
+  a.count = static_cast<map::counted>(in.read<std::uint8_t>());
+  a.unlink = in.read<word>();
+  a.words = in.read<word>();
+  if (in.read<std::uint8_t>() != 0) {
+    const auto version = in.read<std::uint32_t>();
+    a.value.emplace(versioned<Value>{in.read<Value>(), version});
+  }
+  typename Core::outcome done;
+  done.count = a.count;
+  m.account_for(member, done);
+  if (a.unlink != 0) m.unlink(key, {ptr<word>::from_raw(a.unlink), a.words});
+  return a;
+}
+
 /// Sends an operation to the owner of its key, if that is how it travels. Nothing: it is to be done
 /// one-sided.
 template <class Core, class Op, class Item>
@@ -94,30 +127,9 @@ std::optional<object_answer<typename Core::value_type>> ask_owner(Core& m, const
   if (!m.choice.any()) return std::nullopt;
   const rank_t member = m.place_of(key).member;
   if (!m.sends_to_owner(Op::kind, member, concurrency::everything)) return std::nullopt;
-  writer message = m.choice.message(&serve_object<Core, Op, Item>);
-  message << op << key << item;
+  writer message = question_of_object(m, op, key, item);
   owner_wait_marker note(m.c, m.label.c_str());
-  const auto bytes = m.choice.send(member, 1, std::move(message)).get();
-  reader in(bytes);
-  if (in.left() == 0) {
-    m.choice.count_declined(1);
-    return std::nullopt;
-  }
-  object_answer<typename Core::value_type> a;
-  a.what = static_cast<changed>(in.read<std::uint8_t>());
-  a.count = static_cast<map::counted>(in.read<std::uint8_t>());
-  a.unlink = in.read<word>();
-  a.words = in.read<word>();
-  if (in.read<std::uint8_t>() != 0) {
-    const auto version = in.read<std::uint32_t>();
-    a.value.emplace(
-        versioned<typename Core::value_type>{in.read<typename Core::value_type>(), version});
-  }
-  typename Core::outcome done;
-  done.count = a.count;
-  m.account_for(member, done);
-  if (a.unlink != 0) m.unlink(key, {ptr<word>::from_raw(a.unlink), a.words});
-  return a;
+  return answer_in(m, member, key, m.choice.send(member, 1, std::move(message)).get());
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::stores

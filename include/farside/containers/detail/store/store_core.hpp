@@ -1,270 +1,84 @@
 // A store's state, and what it does with one key: docs/protocols/store.md.
 #pragma once
 
+#include <farside/containers/detail/store/objects.hpp>
 #include <farside/containers/detail/store/posts.hpp>
 #include <farside/containers/detail/store/remote_objects.hpp>
-#include <farside/containers/detail/store/slots.hpp>
 #include <farside/containers/detail/store/waiters.hpp>
-#include <farside/core/future.hpp>
 
-#include <cmath>
-#include <functional>
 #include <optional>
 #include <unordered_map>
 
 namespace far::inline FARSIDE_BACKEND::detail::stores {
 
-using map::counted;
-
 template <class Key, class Value, class Placement>
-class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
+class store_core : public object_index<Key, Value, Placement> {
  public:
-  using T = index_traits<Key, Value, Placement>;
-  using base = map::map_core<T>;
-  using K = Key;
-  using V = typename base::V;  ///< of the index: a slot
-  using value_type = Value;
-  using outcome = typename base::outcome_type;
-  using layout = object<Value>;
-  static constexpr bool in_bucket = stays_in_bucket<Value>;
-  static constexpr auto everything = concurrency::everything;
+  using objects = object_index<Key, Value, Placement>;
+  using base = typename objects::base;
+  using objects::everything;
+  using objects::in_bucket;
+  using typename objects::K;
+  using typename objects::layout;
+  using typename objects::outcome;
+  using typename objects::T;
+  using typename objects::V;
 
   store_core(const store_options& with, word capacity, Placement choose)
-      : base(with, capacity, "store", typename T::placing(std::move(choose))),
+      : objects(with, capacity, std::move(choose)),
         options(with),
-        memory(this->members.size(), each_object()),
         posts(this->members.size(), with) {
     shared->of = this;
   }
 
   void before_end() override {
-    posts.settle(*this);
+    until_quiet();  // what is sent by name must find its store
     base::before_end();
   }
-
   void before_barrier() override {
     base::before_barrier();
-    if (memory.before_barrier()) this->tables.tell_all();
+    if (this->memory.before_barrier() && !FARSIDE_MUTANT(store_others_not_told))
+      this->tables.tell_all();
   }
   void after_barrier() override {
     base::after_barrier();
-    if (this->c.threads == thread_level::single) memory.after_barrier();
+    if (this->c.threads == thread_level::single) this->memory.after_barrier();
   }
   void release() override {
     shared->of = nullptr;
+    waiting.end(this->full_name());
     if constexpr (!in_bucket && !layout::fixed) drop_objects();
-    memory.clear(true);
+    this->memory.clear(true);
     base::release();
   }
 
-  // --- the index ---
+  /// Collective: until nothing is under way that any member has posted, asked or answered, also what
+  /// continuations have sent meanwhile.
+  void until_quiet() {
+    shared->counts.until_all_handled(
+        [this] {
+          this->c.progress();
+          waiting.wake_uncalled(*this);
+          posts.settle(*this);
+          this->choice.settle(this->c);
+          complete_begun(this->c);
+          this->c.link.flush();
+        },
+        this->members);
+  }
+
+  // --- values, wherever they lie ---
 
   /// A change of the slot of a key: one that may wait by the fast path, or at the owner, if so asked.
   template <if_blocked B, class Op, class Update>
   outcome change_slot(Op op, const K& key, const Update& by) {
-    if constexpr (B == if_blocked::give_up) return change_index<B>(key, by);
+    if constexpr (B == if_blocked::give_up) return this->template change_index<B>(key, by);
     outcome done;
     if (map::try_update(this->tables.fast(), this, this->place_of(key), key, by, everything,
                         [&](outcome&& now) { done = std::move(now); }))
       return done;
     return map::update_otherwise<store_core, Op, Update>(*this, op, key, by, everything);
   }
-  /// The same, never sent.
-  template <if_blocked B, class Update>
-  outcome change_index(const K& key, const Update& by) {
-    return base::template update<B, Update>(key, by, everything);
-  }
-
-  // --- objects ---
-
-  struct located {
-    result what = result::absent;  ///< mine, absent or blocked
-    place at{};
-    bool remembered = false;
-  };
-
-  template <if_blocked B>
-  located locate(const K& key) {
-    if (const auto* known = known_.find(this->tables.epoch, key))
-      return {result::mine, {known->at, known->index}, true};
-    const outcome found = base::template find<B>(key, everything);
-    if (found.what == result::blocked) return {result::blocked};
-    if (!found.value || found.value->is_parked()) return {};
-    return {result::mine, place_in(*found.value)};
-  }
-  void remember(const K& key, const place& at) {
-    if (this->c.threads != thread_level::single) return;
-    known_.remember(this->tables.epoch, this->tables.of(this->place_of(key).member), at.words,
-                    at.at, key);
-  }
-  void forget(const K& key) {
-    if (auto* known = known_.find(this->tables.epoch, key)) known->forget();
-  }
-
-  /// Finds the object of a key, and calls `use(place, image)`, which says whether that was all. What
-  /// is dead, moved or being erased does not come to it. `all`: of the object is read.
-  template <if_blocked B, class Use>
-  changed with_object(const K& key, bool all, Use use) {
-    while (true) {
-      const located found = locate<B>(key);
-      if (found.what == result::blocked) return changed::blocked;
-      if (found.what == result::absent) return changed::absent;
-      object_image image;
-      seen what = read_object<B, Value>(this->c, found.at, image, all);
-      if (what == seen::blocked) return changed::blocked;
-      if (what == seen::whole && image.erasing) {
-        finish_erasing(found.at);
-        what = seen::dead;
-      }
-      if (what == seen::whole) {
-        if (!found.remembered) remember(key, found.at);
-        if (std::optional<changed> done = use(found.at, image)) return *done;
-        continue;
-      }
-      if (found.remembered && !FARSIDE_MUTANT(store_known_dead_is_absent)) {
-        forget(key);  // the key may have another object by now
-        continue;
-      }
-      // The index still named it, so nobody has put the key anew when it was dead.
-      if (what == seen::dead) return changed::absent;
-      if constexpr (B == if_blocked::give_up) return changed::blocked;
-      this->c.wait_round();  // for the index to name the one that took its place
-    }
-  }
-
-  template <if_blocked B>
-  changed read(const K& key, std::optional<versioned<Value>>& to) {
-    return with_object<B>(key, true, [&](const place&, object_image& image) {
-      to.emplace(versioned<Value>{layout::value_in(image.words.get()), image.top.version()});
-      return std::optional(changed::no);
-    });
-  }
-
-  /// Changes the value of a key: `make(image)` gives the new one, or nothing, and then it stays. If
-  /// `reads`, the image is all of the object.
-  template <if_blocked B, class Make>
-  changed change(const K& key, bool reads, Make make) {
-    return with_object<B>(key, reads, [&](const place& at, object_image& image) {
-      std::optional<std::vector<word>> next = make(image);
-      if (!next) return std::optional(changed::no);
-      if (next->size() > at.words) return relocate<B>(key, at, image.top, *next);
-      next->resize(at.words);
-      const head desired = image.top.next_version(live);
-      if (!change_head(at, image.top, desired)) return std::optional<changed>();
-      write_value<Value>(this->c, at, *next, desired);
-      return std::optional(changed::yes);
-    });
-  }
-
-  /// The new value has no room where the old one is. It is put elsewhere; then the head of the old
-  /// one settles it, and the index follows.
-  template <if_blocked B>
-  std::optional<changed> relocate(const K& key, const place& old, head was,
-                                  std::vector<word>& image) {
-    if constexpr (B == if_blocked::give_up) return changed::blocked;  // what follows may wait
-    const rank_t member = this->place_of(key).member;
-    const place fresh = memory.take(member, old.at.rank(), image.size());
-    write_object<Value>(this->c, fresh, image, was.next_version(live));
-    if (!change_head(old, was, was.as(moved))) {
-      memory.give_back(member, fresh);
-      return std::nullopt;
-    }
-    const V slot = slot_of(fresh);
-    change_index<if_blocked::wait>(key, replace_place<V>{old.at.raw(), &slot});
-    memory.retire(member, old);
-    remember(key, fresh);
-    return changed::yes;
-  }
-
-  /// Puts an object if the key has none. `found_parked`: somebody waits for it.
-  template <if_blocked B>
-  changed put(const K& key, const Value& value, outcome& counts, bool& found_parked) {
-    const map::key_location where = this->place_of(key);
-    const rank_t owner = this->members.world_rank(where.member);
-    std::vector<word> image = layout::image_of(value);
-    const place at = memory.take(where.member, owner, image.size());
-    // Its first version is one that an earlier object of this key has hardly had.
-    const head first(live, where.fingerprint(), first_version());
-    write_object<Value>(this->c, at, image, first);
-    const V slot = slot_of(at);
-    auto give_back = [&](changed as) {
-      memory.give_back(where.member, at);
-      return as;
-    };
-    try {
-      counts = change_index<B>(key, put_slot<V>{slot});
-      while (counts.what == result::done && !counts.created) {
-        const place other = place_in(*counts.value);
-        object_image image_there;
-        const seen what = read_object<B, Value>(this->c, other, image_there, false);
-        if (what == seen::blocked) return give_back(changed::blocked);
-        if (what == seen::whole && !image_there.erasing) return give_back(changed::no);
-        if (what == seen::moved) {
-          if constexpr (B == if_blocked::give_up) return give_back(changed::blocked);
-          this->c.wait_round();
-        } else {
-          if (what == seen::whole) finish_erasing(other);
-          // Whoever has erased it has not come to the index yet.
-          counts = change_index<B>(key, replace_place<V>{other.at.raw(), &slot});
-          if (counts.what == result::done && counts.created) {
-            counts.value.reset();
-            break;
-          }
-          if (counts.what != result::done) break;
-        }
-        counts = change_index<B>(key, put_slot<V>{slot});
-      }
-    } catch (...) {
-      memory.give_back(where.member, at);
-      throw;
-    }
-    if (counts.what != result::done) return give_back(changed::blocked);
-    found_parked = counts.value.has_value();
-    remember(key, at);
-    ++changes;
-    return changed::yes;
-  }
-
-  /// Erases the object of a key: its cells, if it has any, then its head, then the index. `unlink`:
-  /// the index could not be changed at once, and the caller has to.
-  template <if_blocked B>
-  changed erase_object(const K& key, outcome& counts, place& unlink) {
-    return with_object<B>(key, false, [&](const place& at, object_image& image) {
-      if constexpr (layout::cells != 0) {
-        // Who marks the first cell has erased it. Whoever meets a mark helps with the others.
-        if (fetch_or(at.at + 1, cell::absent) & cell::absent) return std::optional<changed>();
-        finish_erasing(at);
-      } else {
-        if (!change_head(at, image.top, image.top.as(dead))) return std::optional<changed>();
-        settle(this->c, at);
-      }
-      forget(key);
-      ++changes;
-      counts = change_index<B>(key, replace_place<V>{at.at.raw(), nullptr});
-      unlink = at;
-      if (counts.what != result::done) return std::optional(changed::yes);
-      unlink = {};
-      memory.retire(this->place_of(key).member, at);
-      return std::optional(changed::yes);
-    });
-  }
-
-  /// Marks all cells of an object that is being erased, and then its head.
-  void finish_erasing(const place& at) {
-    for (std::size_t i = 0; i < layout::cells; ++i)
-      if (!FARSIDE_MUTANT(store_erasing_not_helped))
-        fetch_or(at.at + static_cast<std::ptrdiff_t>(1 + i), cell::absent);
-    head now(atomic_load(at.at));
-    while (now.what() == live) {
-      const head was(compare_swap(at.at, now.raw(), now.as(dead).raw()));
-      if (was == now) break;
-      now = was;
-    }
-    settle(this->c, at);
-  }
-
-  // --- values, wherever they lie ---
-
   template <if_blocked B>
   changed find_value(const K& key, std::optional<versioned<Value>>& to) {
     if constexpr (in_bucket) {
@@ -283,7 +97,7 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
           to = std::move(answer->value);
           return answer->what;
         }
-      return read<B>(key, to);
+      return this->template read<B>(key, to);
     }
   }
   static versioned<Value> value_in(const V& slot) {
@@ -296,15 +110,16 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
     bool found_parked = false;
     if constexpr (in_bucket) {
       const V slot = slot_with(value);
-      counts = change_slot<B>(put_there(), key, put_slot<V>{slot});
+      counts = this->template change_slot<B>(put_there(), key, put_slot<V>{slot});
       if (counts.what != result::done) return changed::blocked;
       if (!counts.created) return changed::no;
       found_parked = counts.value.has_value();
-      ++changes;
+      this->changes.fetch_add(1, std::memory_order_relaxed);
     } else {
       if constexpr (B == if_blocked::wait)
         if (auto answer = ask_owner(*this, put_object(), key, value)) return answer->what;
-      if (const changed done = put<B>(key, value, counts, found_parked); done != changed::yes)
+      if (const changed done = this->template put<B>(key, value, counts, found_parked);
+          done != changed::yes)
         return done;
     }
     if (found_parked && !FARSIDE_MUTANT(store_waiters_not_woken)) waiting.wake(*this, key, value);
@@ -316,13 +131,14 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
   changed replace_value(const K& key, const Value& value, std::int64_t only = -1) {
     if constexpr (in_bucket) {
       const V slot = slot_with(value);
-      const outcome done = change_slot<B>(replace_there{only}, key, replace_slot<V>{slot, only});
+      const outcome done =
+          this->template change_slot<B>(replace_there{only}, key, replace_slot<V>{slot, only});
       if (done.what != result::done) return changed::blocked;
       return done.created ? changed::yes : changed::no;
     } else {
       if constexpr (B == if_blocked::wait)
         if (auto answer = ask_owner(*this, replace_object{only}, key, value)) return answer->what;
-      return change<B>(key, false, [&](const object_image& now) {
+      return this->template change<B>(key, false, [&](const object_image& now) {
         std::optional<std::vector<word>> next;
         if (only < 0 || now.top.version() == only || FARSIDE_MUTANT(store_version_not_compared))
           next = layout::image_of(value);
@@ -335,15 +151,15 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
   template <if_blocked B, class F>
   changed modify_value(const K& key, F& f) {
     if constexpr (in_bucket) {
-      const outcome done =
-          change_slot<B>(transform_there<Value, V, F>{f}, key, transform_slot<Value, V, F>{f});
+      const outcome done = this->template change_slot<B>(transform_there<Value, V, F>{f}, key,
+                                                         transform_slot<Value, V, F>{f});
       if (done.what != result::done) return changed::blocked;
       return done.created ? changed::yes : changed::no;
     } else {
       if constexpr (B == if_blocked::wait && is_stateless<F>)
         if (auto answer = ask_owner(*this, modify_object<F>{f}, key, nothing()))
           return answer->what;
-      return change<B>(key, true, [&](const object_image& now) {
+      return this->template change<B>(key, true, [&](const object_image& now) {
         Value value = layout::value_in(now.words.get());
         {
           no_communication quiet("modify");
@@ -357,48 +173,23 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
   template <if_blocked B>
   changed erase_value(const K& key, outcome& counts, place& unlink) {
     if constexpr (in_bucket) {
-      counts = change_slot<B>(remove_there<V>(), key, remove_slot<V>());
+      counts = this->template change_slot<B>(remove_there<V>(), key, remove_slot<V>());
       if (counts.what != result::done) return changed::blocked;
-      changes += counts.created;
+      this->changes.fetch_add(counts.created, std::memory_order_relaxed);
       return counts.created ? changed::yes : changed::no;
     } else {
       if constexpr (B == if_blocked::wait)
         if (auto answer = ask_owner(*this, erase_there(), key, nothing())) return answer->what;
-      return erase_object<B>(key, counts, unlink);
+      return this->template erase_object<B>(key, counts, unlink);
     }
   }
-  /// What an owner has erased but not unlinked.
-  void unlink(const K& key, const place& at) {
-    change_index<if_blocked::wait>(key, replace_place<V>{at.at.raw(), nullptr});
-    memory.retire(this->place_of(key).member, at);
-  }
-
-  /// Does `work(the word of a cell)` and gives what it was before, unless the object is being erased.
-  template <class Work>
-  std::optional<word> with_cell(const K& key, std::size_t which, Work work) {
-    while (true) {
-      const located found = locate<if_blocked::wait>(key);
-      if (found.what == result::absent) return std::nullopt;
-      const ptr<word> at = found.at.at + static_cast<std::ptrdiff_t>(1 + which);
-      const word old = work(at);
-      settle(this->c, found.at);
-      if (!(old & cell::absent) || FARSIDE_MUTANT(store_absent_cell_counts)) {
-        if (!found.remembered) remember(key, found.at);
-        return old;
-      }
-      finish_erasing(found.at);
-      if (!found.remembered) return std::nullopt;
-      forget(key);
-    }
-  }
-
   /// Nobody else is there.
   void clear_all() {
     if constexpr (!in_bucket && !layout::fixed) drop_objects();
-    memory.clear(false);
+    this->memory.clear(false);
     forget_all();
     base::clear_own();
-    ++changes;
+    this->changes.fetch_add(1, std::memory_order_relaxed);
     for (const K& key : waiting.keys()) {  // their buckets are parked again
       std::optional<Value> none;
       waiters<store_core>::template park<if_blocked::wait>(*this, key, none);
@@ -411,16 +202,17 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
       return map::stored<Value>::read(slot.words.data());
     } else {
       object_image image;
-      const seen what = read_object<if_blocked::wait, Value>(this->c, place_in(slot), image);
+      const seen what =
+          read_object<if_blocked::wait, Value>(this->c, objects::place_in(slot), image);
       if (what == seen::whole && !image.erasing) return layout::value_in(image.words.get());
       std::optional<versioned<Value>> elsewhere;
-      if (what == seen::moved) read<if_blocked::wait>(key, elsewhere);
+      if (what == seen::moved) this->template read<if_blocked::wait>(key, elsewhere);
       if (!elsewhere) return std::nullopt;
       return std::move(elsewhere->value);
     }
   }
   void forget_all() {
-    known_.clear();
+    this->forget_places();
     copies_.clear();
   }
 
@@ -450,43 +242,19 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
     erase_value<if_blocked::wait>(key, counts, unlink);
   }
 
-  // --- places ---
-
-  static place place_in(const V& slot) {
-    return {ptr<word>::from_raw(slot.words[0]), slot.words[1]};
-  }
-  static place no_place() { return {}; }
-  static V slot_of(const place& at) {
-    V slot;
-    slot.words[0] = at.at.raw();
-    slot.words[1] = at.words;
-    return slot;
-  }
   V slot_with(const Value& value) {
     V slot;
     if constexpr (in_bucket) map::stored<Value>::pack(value, slot.words.data());
-    slot.set_version(first_version());
+    slot.set_version(this->first_version());
     return slot;
-  }
-  std::uint32_t first_version() {
-    const word n = std::atomic_ref(puts_).fetch_add(1, std::memory_order_relaxed);
-    return static_cast<std::uint32_t>(mix(word{this->c.link.rank()} << 40 | n) >> 33) | 1;
   }
 
   store_options options;
-  slots memory;
   std::shared_ptr<traffic<store_core>> shared = std::make_shared<traffic<store_core>>();
   posting<store_core> posts;
   waiters<store_core> waiting;
-  word changes = 0;  ///< what this rank has put and erased: local iterators end with it
 
  private:
-  static constexpr std::size_t each_object() {
-    if constexpr (layout::fixed)
-      return layout::words_for(sizeof(typename fixed_form<Value>::type));
-    else
-      return 0;
-  }
   /// Frees the objects of variable length in this rank's own part; nobody else is there.
   void drop_objects() {
     map::table& t = map::settled(*this, this->members.rank());
@@ -497,15 +265,13 @@ class store_core : public map::map_core<index_traits<Key, Value, Placement>> {
         if (h.what() != map::state::plain) continue;
         in.template read<if_blocked::wait>(i, h, e);
         const V slot = *T::value_store::unpack(e.value());
-        if (!slot.is_parked()) dealloc(place_in(slot).at);
+        if (!slot.is_parked()) dealloc(objects::place_in(slot).at);
       }
     });
   }
 
   static constexpr std::size_t most_copies = 4096;
-  map::cell_cache<K, hash<K>> known_;
   std::unordered_map<word, std::pair<K, Value>> copies_;  ///< by the hashes of their keys
-  word puts_ = 0;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::stores

@@ -28,9 +28,11 @@ class waiters {
   /// A future of the value of a key: see store::when.
   template <class K, class Value>
   future<Value> when(Core& m, const K& key, std::type_identity<Value>) {
-    std::optional<versioned<Value>> there;
-    m.template find_value<if_blocked::wait>(key, there);
-    if (there) return future<Value>::ready(std::move(there->value));
+    if (!is_in_handler(m.c)) {  // which may not look, as that may wait
+      std::optional<versioned<Value>> there;
+      m.template find_value<if_blocked::wait>(key, there);
+      if (there) return future<Value>::ready(std::move(there->value));
+    }
     auto state = std::make_shared<future_state<Value>>();
     ask(m, key, state);
     return future<Value>(std::move(state));
@@ -59,6 +61,19 @@ class waiters {
     for (auto& [key, value] : again) wake(m, key, value);
   }
 
+  /// The store ends: those who wait here are told so.
+  void end(const std::string& store) {
+    std::vector<wanted<typename Core::value_type>> all;
+    {
+      std::lock_guard lock(mutex_);
+      for (auto& [hash, one] : notes_) all.push_back(std::move(one.who));
+      notes_.clear();
+    }
+    for (auto& one : all)
+      one->fail(std::make_exception_ptr(usage_error(
+          store + " has ended, and nobody had put the key for which this future waits.")));
+  }
+
   /// How many wait at this owner.
   std::size_t noted() {
     std::lock_guard lock(mutex_);
@@ -81,10 +96,15 @@ class waiters {
       auto all = m.shared;
       when(m, key, std::type_identity<typename Core::value_type>())
           .finally([mine, all](future<typename Core::value_type> from) {
-            auto value = from.get();
-            for (const auto& one : mine) {
-              all->counts.count_sent();
-              one->set(value);
+            try {
+              const auto value = from.get();
+              for (const auto& one : mine) {
+                all->counts.count_sent();
+                one->set(value);
+              }
+            } catch (...) {  // the store has ended
+              for (const auto& one : mine)
+                if (!one->ready) one->fail(std::current_exception());
             }
           });
     }
@@ -136,11 +156,19 @@ class waiters {
   template <class K, class Value>
   void ask(Core& m, const K& key, std::shared_ptr<future_state<Value>> state) {
     m.shared->counts.count_sent();
-    rpc(m.members.world_rank(m.place_of(key).member), &waiters::asked<K, Value>, named<Core>(m),
-        key)
-        .finally([&m, this, key, state, all = m.shared](future<std::optional<Value>> from) {
-          if (all->of.load() == nullptr) return;
+    future<std::optional<Value>> answer;
+    try {
+      answer = rpc(m.members.world_rank(m.place_of(key).member), &waiters::asked<K, Value>,
+                   named<Core>(m), key);
+    } catch (...) {  // nothing was sent
+      m.shared->counts.count_handled();
+      throw;
+    }
+    std::move(answer).finally(
+        [&m, this, key, state, all = m.shared](future<std::optional<Value>> from) {
+          if (all->of.load() == nullptr) return hand_on_end(std::move(from), *state);
           ++all->continuing;
+          if (FARSIDE_MUTANT(store_answer_counted_early)) all->counts.count_handled();
           try {
             if (std::optional<Value> value = from.get()) {
               state->set(*std::move(value));
@@ -155,8 +183,19 @@ class waiters {
             if (!state->ready) state->fail(std::current_exception());
           }
           --all->continuing;
-          all->counts.count_handled();
+          if (!FARSIDE_MUTANT(store_answer_counted_early)) all->counts.count_handled();
         });
+  }
+
+  /// The store has ended here, too: there is nothing but what the answer says.
+  template <class Value>
+  static void hand_on_end(future<std::optional<Value>> from, future_state<Value>& to) {
+    try {
+      if (std::optional<Value> value = from.get()) return to.set(*std::move(value));
+      raise("a store ended while a future of when() waited for one of its keys.");
+    } catch (...) {
+      to.fail(std::current_exception());
+    }
   }
 
   /// At the owner: the value, nothing if it would have to wait, or an answer later.
@@ -166,10 +205,12 @@ class waiters {
     waiters& mine = m.waiting;
     auto state = std::make_shared<future_state<std::optional<Value>>>();
     const word hash = Core::hash_of(key);
-    {  // first: whoever finds the bucket parked may call before this has returned
+    auto note = [&] {
       std::lock_guard lock(mine.mutex_);
       mine.notes_.emplace(hash, note_of{key, state});
-    }
+    };
+    // First: whoever finds the bucket parked may call before this has returned.
+    if (!FARSIDE_MUTANT(store_noted_too_late)) note();
     std::optional<Value> there;
     changed what = changed::blocked;
     try {
@@ -179,6 +220,7 @@ class waiters {
     } catch (const std::exception&) {
     }
     if (what == changed::yes) {
+      if (FARSIDE_MUTANT(store_noted_too_late)) note();
       m.shared->counts.count_handled();
       return future<std::optional<Value>>(state);
     }

@@ -22,18 +22,9 @@ template <class Core>
 fence_report fence(Core& m) {
   auto note = calling<"store::fence">(m);
   m.posts.retry(m);
-  m.shared->counts.until_all_handled(
-      [&] {
-        m.c.progress();
-        m.waiting.wake_uncalled(m);
-        m.posts.settle(m);
-        m.choice.settle(m.c);
-        complete_begun(m.c);
-        m.c.link.flush();
-      },
-      m.members);
+  m.until_quiet();
   const std::string stuck = m.posts.trouble(), twice = m.posts.first_duplicate();
-  fence_report mine = m.posts.take_report();
+  const fence_report mine = m.posts.report();
   const fence_report all = all_reduce(
       mine,
       [](fence_report a, const fence_report& b) {
@@ -44,6 +35,7 @@ fence_report fence(Core& m) {
   throw_together<allocation_error>(
       m.members, m.full_name() + ": fence: a post could not be activated, and stays pending. ",
       stuck);
+  m.posts.forget(mine);
   if (m.options.on_duplicate == on_duplicate::error)
     throw_together<usage_error>(
         m.members,
@@ -58,7 +50,7 @@ fence_report fence(Core& m) {
 template <class Core>
 void clear(Core& m) {
   auto note = calling<"store::clear">(m);
-  m.choice.settle(m.c);
+  m.until_quiet();  // continuations would use what goes
   barrier(m.members);
   m.clear_all();
   barrier(m.members);
@@ -109,7 +101,8 @@ class entry_iterator {
   std::optional<value_type> now_;
 };
 
-/// Collective: adds the entries of a file; values that are there are replaced.
+/// Collective: adds the entries of a file; values that are there are replaced. Copies that readers
+/// have kept end with it.
 template <class Core>
 void load(Core& m, const std::string& path) {
   using value = typename Core::value_type;
@@ -121,46 +114,75 @@ void load(Core& m, const std::string& path) {
       }
     }
   });
+  m.forget_all();
+}
+
+/// Collective: all members have been given one placement, as far as its bytes tell.
+template <class Core, class Placement>
+void require_same_placement(Core& m, const Placement& mine) {
+  if constexpr (std::is_empty_v<Placement> || !serializable<Placement>) {
+    return;
+  } else {
+    const auto bytes = to_bytes(mine);
+    const std::uint64_t own = hash_bytes(bytes.data(), bytes.size());
+    const bool same = broadcast(own, 0, m.members) == own;
+    throw_together<usage_error>(
+        m.members, m.full_name() + ": its members were given different placements: ",
+        same ? std::string()
+             : text("that of rank ", m.c.link.rank(), " is not the one of rank ",
+                    m.members.world_rank(0),
+                    ". A key has one owner, so all must be given the same."));
+  }
 }
 
 /// Collective: every entry goes to the member that `next` says. New ones are put first, and old ones
-/// are erased when all are there, so that for lack of room nothing changes.
+/// are erased when all are there, so that for lack of room nothing changes. All members change to
+/// the other placement between two barriers: those who serve others place keys, too.
 template <class Core, class Placement>
 void move_to(Core& m, Placement next) {
   using K = typename Core::K;
   auto note = calling<"store::move_to">(m);
-  m.choice.settle(m.c);
-  barrier(m.members);
+  require_same_placement(m, next);
+  m.until_quiet();
   const auto before = m.placing;
+  const typename Core::T::placing after(next);
+  auto change_to = [&](const auto& placing) {
+    barrier(m.members);
+    m.placing = placing;
+    m.forget_all();
+    barrier(m.members);
+  };
   std::vector<K> old, fresh;
   std::vector<std::pair<K, typename Core::value_type>> going;
-  const typename Core::T::placing after(next);
   std::string problem = problem_of([&] {
     for (entry_iterator<Core> at(m, m.members.rank(), 1); at != entry_iterator<Core>(); ++at)
       if (after.of(0, at->first, m.members.size()).member != m.members.rank()) going.push_back(*at);
     return std::string();
   });
   throw_together<usage_error>(m.members, m.full_name() + ": move_to: nothing has moved. ", problem);
-  m.placing = after;
+  change_to(after);
   problem = problem_of([&] {
-    for (auto& [key, value] : going) {
+    for (const auto& [key, value] : going) {
       typename Core::outcome counts;
-      old.push_back(key);
       if (m.template put_value<if_blocked::wait>(key, value, counts) == changed::yes)
         fresh.push_back(key);
+      old.push_back(key);
     }
     return std::string();
   });
   const bool failed = all_reduce(!problem.empty(), std::logical_or<>(), m.members);
-  m.placing = failed ? after : before;
-  m.forget_all();
-  for (const K& key : failed ? fresh : old) m.erase_quietly(key);
-  m.placing = failed ? before : after;
-  m.forget_all();
-  barrier(m.members);
+  if (failed) {
+    for (const K& key : fresh) m.erase_quietly(key);
+    change_to(before);
+  } else {
+    change_to(before);
+    for (const K& key : old) m.erase_quietly(key);
+    change_to(after);
+  }
   throw_together<allocation_error>(
       m.members, m.full_name() + ": move_to: all entries are where they were. ", problem);
   m.waiting.move_notes(m);
+  m.until_quiet();
   barrier(m.members);
 }
 
@@ -204,24 +226,6 @@ void add_statistics(Core& m, Statistics& to) {
     parked += at->second.is_parked();
   to.entries -= all_reduce(parked, std::plus<>(), m.members);
   to.waiting = all_reduce(std::uint64_t{m.waiting.noted()}, std::plus<>(), m.members);
-}
-
-/// Collective: all members have been given one placement, as far as its bytes tell.
-template <class Core, class Placement>
-void require_same_placement(Core& m, const Placement& mine) {
-  if constexpr (std::is_empty_v<Placement> || !serializable<Placement>) {
-    return;
-  } else {
-    const auto bytes = to_bytes(mine);
-    const std::uint64_t own = hash_bytes(bytes.data(), bytes.size());
-    const bool same = broadcast(own, 0, m.members) == own;
-    throw_together<usage_error>(
-        m.members, m.full_name() + ": its members were given different placements: ",
-        same ? std::string()
-             : text("that of rank ", m.c.link.rank(), " is not the one of rank ",
-                    m.members.world_rank(0),
-                    ". A key has one owner, so all must be given the same."));
-  }
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::stores

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -58,6 +59,9 @@ class stand_in_runtime {
     if (!threaded_) streams_.push_back(made);
     return {made};
   }
+  /// Where kernels, and what is performed, find memory.
+  std::byte* kernel_address(rank_t rank, std::size_t offset) const { return kernel(rank, offset); }
+  void perform(stream& s, std::function<void()> work) { issue(s, std::move(work)); }
   void copy_in(stream& s, rank_t rank, std::size_t offset, const void* from, std::size_t bytes) {
     issue(s, [to = kernel(rank, offset), from, bytes] { std::memcpy(to, from, bytes); });
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace matrix_program {
+namespace matrices {
 
 /// Inflates a file while it is read.
 std::unique_ptr<far::byte_stream> open_gzip(const std::string& path);
@@ -15,4 +15,4 @@ std::unique_ptr<far::byte_stream> open_gzip(const std::string& path);
 /// A member of a gzip file that inflates to `text`.
 std::string pack_gzip(std::string_view text);
 
-}  // namespace matrix_program
+}  // namespace matrices

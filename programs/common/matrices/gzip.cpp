@@ -1,4 +1,4 @@
-#include "gzip.hpp"
+#include <common/matrices/gzip.hpp>
 
 #include <common/genome/text_source.hpp>
 
@@ -6,7 +6,7 @@
 
 #include <stdexcept>
 
-namespace matrix_program {
+namespace matrices {
 
 namespace {
 
@@ -42,4 +42,4 @@ std::string pack_gzip(std::string_view text) {
   return packed;
 }
 
-}  // namespace matrix_program
+}  // namespace matrices

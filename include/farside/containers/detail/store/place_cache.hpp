@@ -1,0 +1,86 @@
+// Where objects of keys were found, so that reading one again is one get: the index is not asked.
+//
+// It grows with what it is used for, as a rank may read few keys or all of them: where more places
+// were driven out than it has, it gets twice as large, up to 2^18 places.
+#pragma once
+
+#include <farside/containers/detail/map/cell_cache.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace far::inline FARSIDE_BACKEND::detail::stores {
+
+/// Of one thread. `epoch` is directory::epoch: places from before may be gone.
+template <class K, class Hash>
+class place_cache {
+  using word = map::word;
+
+ public:
+  struct entry {
+    word epoch = none;
+    std::optional<K> key{};  ///< there if `epoch` is one that there was
+    ptr<word> at{};
+    word index = 0;  ///< of an object its words
+
+    void forget() { epoch = none; }
+    FARSIDE_HOT bool is_of(word now, const K& k) const {
+      return epoch == now && (*key == k || FARSIDE_MUTANT(map_known_cell_of_another));
+    }
+    static constexpr word none = ~word{0};
+  };
+
+  void remember(word epoch, word words, ptr<word> at, const K& key) {
+    if (driven_out_ > entries_.size() && entries_.size() < most) grow(epoch);
+    if (entries_.empty()) entries_.resize(least);
+    insert({epoch, key, at, words}, epoch);
+  }
+  /// Null if it is not known.
+  FARSIDE_HOT entry* find(word epoch, const K& key) {
+    if (entries_.empty()) return nullptr;
+    entry* some = row_of(key);
+    for (std::size_t i = 0; i < row; ++i)
+      if (some[i].is_of(epoch, key)) return some + i;
+    return nullptr;
+  }
+  void clear() {
+    entries_.clear();
+    driven_out_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t row = 4, least = std::size_t{1} << 10, most = std::size_t{1} << 18;
+
+  /// The newest is the first of its row, and the last one is driven out.
+  void insert(entry one, word epoch) {
+    entry* some = row_of(*one.key);
+    std::size_t to = 0;
+    while (to < row - 1 && some[to].epoch == epoch && !(*some[to].key == *one.key)) ++to;
+    driven_out_ += some[to].epoch == epoch && !(*some[to].key == *one.key);
+    for (; to > 0; --to) some[to] = std::move(some[to - 1]);
+    some[0] = std::move(one);
+  }
+  void grow(word epoch) {
+    std::vector<entry> old(2 * entries_.size());
+    old.swap(entries_);
+    for (entry& one : old)
+      if (one.epoch == epoch) insert(std::move(one), epoch);
+    driven_out_ = 0;
+  }
+  /// The hash is mixed once more: the ranks have shared out keys by its high bits.
+  FARSIDE_HOT entry* row_of(const K& key) {
+    word spread;
+    if constexpr (std::is_integral_v<K>)
+      spread = mix(static_cast<word>(key));
+    else
+      spread = mix(static_cast<word>(Hash()(key)));
+    return entries_.data() + (spread & (entries_.size() / row - 1)) * row;
+  }
+
+  std::vector<entry> entries_;
+  std::size_t driven_out_ = 0;  ///< since it was as large as it is
+};
+
+}  // namespace far::inline FARSIDE_BACKEND::detail::stores
