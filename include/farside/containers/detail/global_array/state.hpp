@@ -123,7 +123,7 @@ struct global_array_state : shared_state {
   array_view<T, N> local(std::size_t n) const {
     const rank_t me = members.rank();
     const box block = layout.block(me, n);
-    if (block.empty()) return {};
+    if (block.empty()) return {nullptr, block, ghosts};
     const piece all{me, n, block, block};
     return {parts[me].local() + place_in(all, strides_of(block), block.first), block, ghosts};
   }
