@@ -49,6 +49,7 @@ Options:
       --roofline FILE.svg   what was reached, below the roofs of memory, arithmetic and network, measured here
       --json            prints all figures as JSON
       --study           many small products by each algorithm: how good is the choice of automatic?
+      --cpu-time        of the study: compares CPU times, for machines that are not quiet
 )";
 
 int run_program(const std::vector<std::string>& words) {

@@ -58,9 +58,9 @@ struct device_matrix_view {
   device_ptr<T> data{};
   matrix_shape shape;
 
-  operator device_matrix_view<const T>() const
-    requires(!std::is_const_v<T>)
-  {
+  template <class U>
+    requires(!std::is_const_v<T> && std::is_same_v<U, const T>)
+  operator device_matrix_view<U>() const {
     return {data, shape};
   }
 };
