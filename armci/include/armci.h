@@ -6,8 +6,8 @@
  * function that also has a PARMCI_ name is weak, for profilers.
  *
  * Processes are named by their rank in the world, also in groups' memory, unless it says otherwise.
- * A mistake ends the job with one line that says which call was wrong, and why. Functions that return
- * int return 0.
+ * A mistake ends the job with one line that says which call was wrong, and why. Functions that
+ * return int return 0.
  */
 #ifndef FARSIDE_ARMCI_H
 #define FARSIDE_ARMCI_H
@@ -65,7 +65,7 @@ typedef struct {
   int size;
 } ARMCI_Group;
 
-/* --- beginning and end ------------------------------------------------------------------------ */
+/* --- beginning and end ----------------------------------------------------------------------- */
 
 /* Collective. MPI must have been started. */
 int ARMCI_Init(void);
@@ -79,7 +79,7 @@ void ARMCI_Cleanup(void);
 /* Prints the message and ends the job. */
 void ARMCI_Error(const char *message, int code);
 
-/* --- memory ----------------------------------------------------------------------------------- */
+/* --- memory ---------------------------------------------------------------------------------- */
 
 /* Collective: `bytes` of this process's memory that others reach, and the addresses of all, by
  * process. The address of another process's memory is for ARMCI's calls alone. Zero bytes: a null
@@ -101,11 +101,11 @@ int ARMCI_Free_memdev(void *address);
 void ARMCI_Access_begin(void *address);
 void ARMCI_Access_end(void *address);
 
-/* --- blocking operations -----------------------------------------------------------------------
+/* --- blocking operations ------------------------------------------------------------------------
  *
- * The buffer here may be reused on return; what was written is complete at its target after a fence.
- * What one process does to one place takes effect in the order of its calls. Strides and count[0]
- * are in bytes; count[i] of higher levels are repetitions.
+ * The buffer here may be reused on return. What was written is complete at its target after a
+ * fence. What one process does to one place takes effect in the order of its calls. Strides and
+ * count[0] are in bytes; count[i] of higher levels are repetitions.
  */
 int ARMCI_Get(void *from, void *to, int bytes, int process);
 int ARMCI_Put(void *from, void *to, int bytes, int process);
@@ -144,7 +144,7 @@ void ARMCI_Copy(void *from, void *to, int bytes);
 void armci_write_strided(void *block, int levels, int strides[], int count[], char *buffer);
 void armci_read_strided(void *block, int levels, int strides[], int count[], char *buffer);
 
-/* --- completion ------------------------------------------------------------------------------- */
+/* --- completion ------------------------------------------------------------------------------ */
 
 /* What this process has written to another one is complete there, for all to see. */
 void ARMCI_Fence(int process);
@@ -154,9 +154,9 @@ void ARMCI_Barrier(void);
 
 /* --- operations that are waited for later -------------------------------------------------------
  *
- * A null handle: ARMCI_WaitProc and ARMCI_WaitAll complete the operation. An aggregate handle stands
- * for several operations. Test gives 0 if they are complete. A handle that is complete may be waited
- * for again, and used again.
+ * A null handle: ARMCI_WaitProc and ARMCI_WaitAll complete the operation. An aggregate handle
+ * stands for several operations. Test gives 0 if they are complete. A handle that is complete may
+ * be waited for again, and used again.
  */
 void ARMCI_INIT_HANDLE(armci_hdl_t *handle);
 void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t *handle);
@@ -186,7 +186,7 @@ int ARMCI_Test(armci_hdl_t *handle);
 int ARMCI_WaitProc(int process);
 int ARMCI_WaitAll(void);
 
-/* --- mutexes ---------------------------------------------------------------------------------- */
+/* --- mutexes --------------------------------------------------------------------------------- */
 
 /* Collective: each process has `count` of them, numbered from 0. */
 int ARMCI_Create_mutexes(int count);
@@ -194,10 +194,10 @@ int ARMCI_Destroy_mutexes(void);
 void ARMCI_Lock(int mutex, int process);
 void ARMCI_Unlock(int mutex, int process);
 
-/* --- groups ----------------------------------------------------------------------------------- */
+/* --- groups ---------------------------------------------------------------------------------- */
 
 /* Collective over the members alone, which are named by their ranks in the parent (at first, the
- * default group). A process that is not named may call it, too, and gets a group that it is not in. */
+ * default group). A process that is not named may call it, too, and gets a group without it. */
 void ARMCI_Group_create(int size, int *members, ARMCI_Group *group);
 void ARMCI_Group_create_child(int size, int *members, ARMCI_Group *group, ARMCI_Group *parent);
 /* Collective over the group. */
@@ -228,7 +228,7 @@ int ARMCI_Uses_shm(void);
 int ARMCI_Uses_shm_grp(ARMCI_Group *group);
 void ARMCI_Set_shm_limit(unsigned long bytes);
 
-/* --- the same, for profilers to call ------------------------------------------------------------ */
+/* --- the same, for profilers to call --------------------------------------------------------- */
 
 int PARMCI_Init(void);
 int PARMCI_Init_args(int *argc, char ***argv);

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* Collective over the parent: a group for each colour, ordered by key. A negative colour joins none. */
+/* Collective over the parent: a group for each colour, ordered by key. A negative one joins none. */
 int ARMCIX_Group_split(ARMCI_Group *parent, int colour, int key, ARMCI_Group *group);
 int ARMCIX_Group_dup(ARMCI_Group *parent, ARMCI_Group *group);
 

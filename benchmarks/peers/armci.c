@@ -1,4 +1,4 @@
-/* What ARMCI's calls take from one process to another, on any ARMCI: lines of a name and microseconds.
+/* What ARMCI's calls take from one process to another, on any ARMCI: a name and microseconds a line.
  * With the argument `busy` the other process computes for a second, and this one asks for tasks. */
 #include <armci.h>
 #include <mpi.h>

@@ -1,5 +1,5 @@
-/* A program of Global Arrays: arrays of two and three dimensions, by everything that moves them, and
- * algebra on them, against what is computed here. It runs on any ARMCI. */
+/* A program of Global Arrays: arrays of two dimensions, by everything that moves them, and algebra
+ * on them, against what is computed here. It runs on any ARMCI. */
 #include "check.h"
 
 #include <ga.h>
