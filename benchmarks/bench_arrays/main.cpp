@@ -39,7 +39,8 @@ void rows_of(suite& s, const shape& kind) {
     const std::size_t rows = kind.columns == 0 ? 1 : n / kind.columns, first = deep * rank();
     const patch<2> p{{first, 0}, {first + rows, n / rows}};
     auto measure = [&](const char* what, auto work) {
-      const std::string figure = text(what, " of patches ", kind.name, ", ", transport_name());
+      const std::string figure =
+          text("Bandwidth of ", what, ", patches ", kind.name, ", ", transport_name());
       s.measure_alone(text(what, ", ", kind.name, ", ", size, " B"), bandwidth(size),
                       on_the_first(work),
                       point{figure, "bytes", strategy_name(), static_cast<double>(size)});

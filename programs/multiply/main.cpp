@@ -59,8 +59,8 @@ int run_program(const std::vector<std::string>& words) {
     return 0;
   }
   if (asked.slow_rank && *asked.slow_rank >= far::nprocs())
-    throw toolkit::wrong_option(
-        far::text("--slow ", *asked.slow_rank, ": ranks are 0 to ", far::nprocs() - 1));
+    throw toolkit::wrong_option(far::text("--slow ", *asked.slow_rank, ":", asked.slow_factor,
+                                          ": ranks are 0 to ", far::nprocs() - 1));
   if (asked.study) {
     run_study(asked);
     return 0;

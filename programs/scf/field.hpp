@@ -89,7 +89,11 @@ outcome solve(const system& s, std::size_t most, TwoElectrons two_electrons) {
       change = std::max(change, std::abs(next.values[e] - d.values[e]));
     const double energy = electrons + nuclei;
     result.converged = change < 1e-8 && std::abs(energy - result.energy) < 1e-11 * std::abs(energy);
-    result.energy = energy, d = next, ++result.iterations;
+    result.energy = energy, ++result.iterations;
+    // Long molecules swing between two densities: then take half of each.
+    const double old = result.iterations > 20 ? 0.5 : 0;
+    for (std::size_t e = 0; e < n * n; ++e)
+      d.values[e] = old * d.values[e] + (1 - old) * next.values[e];
   }
   return result;
 }

@@ -85,43 +85,48 @@ struct made_from {
   }
 };
 
-/// Whether the value is in `to`. Else it is absent, or was not to be had this way.
+/// The value of a key, if it has one, by the full path.
 template <class Core, class Value = typename Core::value_type>
-bool get_directly(Core& m, const typename Core::K& key, std::optional<Value>& to) {
-  if (!m.c.link.coherent() || m.c.counts || m.choice.any()) return false;
-  const auto found = m.template locate<if_blocked::give_up>(key);
-  if (found.what != map::result::mine) return false;
-  bool whole = false;
-  to.emplace(made_from<Value>{found.at, reach(m.c, found.at), whole});
-  if (!whole) {
-    to.reset();
-    return false;
-  }
-  if (!found.remembered) m.remember(key, found.at);
-  return true;
-}
-
-/// The value of a key, if it has one, by whatever way. There is one result, made where it goes.
-template <class Core, class Value = typename Core::value_type>
-std::optional<Value> get_object(Core& m, const typename Core::K& key) {
-  std::optional<Value> result;
-  if (const Value* kept = m.kept(key)) {
-    result = *kept;
-    return result;
-  }
-  if constexpr (can_be_got_directly<Value>)
-    if (get_directly(m, key, result)) {
-      m.keep(key, *result);
-      return result;
-    }
+[[gnu::noinline]] std::optional<Value> get_object_in_full(Core& m, const typename Core::K& key) {
   own_part<Core> free_of_charge(m, key);
   std::optional<versioned<Value>> there;
   m.template find_value<if_blocked::wait>(key, there);
-  if (there) {
-    result = std::move(there->value);
+  if (!there) return std::nullopt;
+  m.keep(key, there->value);
+  return std::move(there->value);
+}
+
+template <class Core, class Value>
+std::optional<Value> get_perhaps_directly(Core& m, const typename Core::K& key) {
+  typename Core::located found;
+  if (m.c.link.coherent() && !m.c.counts && !m.choice.any())
+    found = m.template locate<if_blocked::give_up>(key);
+  const bool there = found.what == map::result::mine;
+  bool whole = false;
+  std::optional<Value> result =
+      there ? std::optional<Value>(std::in_place,
+                                   made_from<Value>{found.at, reach(m.c, found.at), whole})
+            : std::optional<Value>();
+  if (whole) [[likely]] {
+    if (!found.remembered) m.remember(key, found.at);
     m.keep(key, *result);
+  } else {
+    result = get_object_in_full(m, key);
   }
   return result;
+}
+
+/// The same, by whatever way. There is one result, made where it goes; an empty optional of a large
+/// value is not made before, as compilers clear it.
+template <class Core, class Value = typename Core::value_type>
+std::optional<Value> get_object(Core& m, const typename Core::K& key) {
+  if (const Value* kept = m.kept(key)) [[unlikely]]
+    return *kept;
+  if constexpr (!can_be_got_directly<Value>) {
+    return get_object_in_full(m, key);
+  } else {
+    return get_perhaps_directly<Core, Value>(m, key);
+  }
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::stores
