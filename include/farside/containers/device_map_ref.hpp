@@ -11,24 +11,18 @@
 
 namespace far::inline FARSIDE_BACKEND {
 
-namespace detail {
-
-template <class T>
-constexpr T all_bits() {
-  using word = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-  return std::bit_cast<T>(static_cast<word>(~std::uint64_t{0}));
-}
-
-}  // namespace detail
-
 template <class K, class V>
 struct device_map_options {
-  /// Entries a slot when the map has as many as its capacity says: above 0, at most 0.95.
-  double load = 0.5;
-  /// No key of the map may be this.
-  K empty_key = detail::all_bits<K>();
-  /// No value of the map may be this, or become it by accumulate.
-  V absent_value = detail::all_bits<V>();
+  double load =
+      0.5;  ///< entries a slot when the map has as many as its capacity says: above 0, at most 0.95
+  /// No key of the map may be this. Local; no communication.
+  K empty_key = std::bit_cast<K>(
+      static_cast<std::conditional_t<sizeof(K) == 8, std::uint64_t, std::uint32_t>>(
+          ~std::uint64_t{0}));
+  /// No value of the map may be this, or become it by accumulate. Local; no communication.
+  V absent_value = std::bit_cast<V>(
+      static_cast<std::conditional_t<sizeof(V) == 8, std::uint64_t, std::uint32_t>>(
+          ~std::uint64_t{0}));
 };
 
 namespace detail {

@@ -43,9 +43,9 @@ class device_view {
                                   rank_t nprocs, std::size_t bytes)
       : bases_(bases), own_(own), bytes_(bytes), rank_(rank), nprocs_(nprocs) {}
 
-  /// Local; no communication.
+  /// The rank whose kernel this is, and how many there are. Local; no communication.
   FARSIDE_KERNEL_CODE rank_t rank() const { return rank_; }
-  /// Local; no communication.
+  /// How many ranks there are. Local; no communication.
   FARSIDE_KERNEL_CODE rank_t nprocs() const { return nprocs_; }
 
   /// Where `n` objects lie for this kernel. 1 load for other ranks' memory. Checked builds end a kernel
@@ -72,12 +72,12 @@ class device_view {
     *address(p) = value;
   }
 
-  /// Sees what the store that it reads from followed. One-sided; 1 load.
+  /// Whole words, also while others change them. 1 load.
   template <detail::atomic_word T>
   FARSIDE_KERNEL_CODE T atomic_load(device_ptr<T> p) const {
     return detail::kernel_atomics::load(address(p));
   }
-  /// After all that this thread has done before. One-sided; 1 store.
+  /// Likewise. Costs 1 store.
   template <detail::atomic_word T>
   FARSIDE_KERNEL_CODE void atomic_store(device_ptr<T> p, T value) const {
     detail::kernel_atomics::store(address(p), value);
