@@ -252,13 +252,14 @@ FAR_TEST(teams_end_when_all_have_their_result) {
   }
 }
 
-/// Every range of ranks makes a team of its own, while others make theirs or none.
+/// Ranges of ranks make teams of their own, while others make theirs or none.
 FAR_TEST(made_by_members_alone) {
   far::rank_t n = far::nprocs(), me = far::rank();
   for (int round = 0; round < 2; ++round) {
     std::size_t before = heap_in_use();
     for (far::rank_t first = 0; first < n; ++first)
       for (far::rank_t end = first + 1; end <= n; ++end) {
+        if (end - first > 3 && end - first < n) continue;  // enough of them
         if (me < first || me >= end) continue;
         std::vector<far::rank_t> members;
         for (far::rank_t i = first; i < end; ++i)

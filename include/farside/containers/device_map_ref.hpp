@@ -15,11 +15,11 @@ template <class K, class V>
 struct device_map_options {
   double load =
       0.5;  ///< entries a slot when the map has as many as its capacity says: above 0, at most 0.95
-  /// No key of the map may be this.
+  /// No key of the map may be this. Local; no communication.
   K empty_key = std::bit_cast<K>(
       static_cast<std::conditional_t<sizeof(K) == 8, std::uint64_t, std::uint32_t>>(
           ~std::uint64_t{0}));
-  /// No value of the map may be this, or become it by accumulate.
+  /// No value of the map may be this, or become it by accumulate. Local; no communication.
   V absent_value = std::bit_cast<V>(
       static_cast<std::conditional_t<sizeof(V) == 8, std::uint64_t, std::uint32_t>>(
           ~std::uint64_t{0}));
@@ -76,6 +76,7 @@ struct device_change_words {
 template <class K, class V>
 class device_map_ref {
  public:
+  /// Of no map. Local; no communication.
   device_map_ref() = default;
 
   /// Inserts the key unless it is there. 1 load for each slot that is passed and 1 compare-and-swap (2 on

@@ -168,7 +168,6 @@ class waiters {
         [&m, this, key, state, all = m.shared](future<std::optional<Value>> from) {
           if (all->of.load() == nullptr) return hand_on_end(std::move(from), *state);
           ++all->continuing;
-          if (FARSIDE_MUTANT(store_answer_counted_early)) all->counts.count_handled();
           try {
             if (std::optional<Value> value = from.get()) {
               state->set(*std::move(value));
@@ -183,7 +182,7 @@ class waiters {
             if (!state->ready) state->fail(std::current_exception());
           }
           --all->continuing;
-          if (!FARSIDE_MUTANT(store_answer_counted_early)) all->counts.count_handled();
+          all->counts.count_handled();
         });
   }
 
