@@ -192,9 +192,8 @@ void check_histories(const char* name, int wanted, bool growing) {
     far::store<int, V> data(growing || i % 4 == 0 ? 0 : 64);
     for (int k = 0; growing && k < 5; ++k)  // nearly as many as make it grow
       data.put(200000 + static_cast<int>(random() % 100000), pack<V>(1));
-    histories::one<spec>(all, [&](auto& log) {
-      act<V>(data, log, random, per_rank, growing ? 3 : 0, unique);
-    });
+    histories::one<spec>(
+        all, [&](auto& log) { act<V>(data, log, random, per_rank, growing ? 3 : 0, unique); });
   }
   all.print(name);
 }
@@ -210,8 +209,7 @@ void check_histories_without_room(const char* name, int wanted) {
   full_segments::ballast most(room, std::size_t{1} << 40, 4096);
   for (int i = 0; i < histories::many(wanted); ++i) {
     far::store<int, V> data(0);
-    for (int k = 0; k < 5; ++k)
-      data.put(200000 + static_cast<int>(random() % 100000), pack<V>(1));
+    for (int k = 0; k < 5; ++k) data.put(200000 + static_cast<int>(random() % 100000), pack<V>(1));
     far::barrier();
     constexpr std::size_t spares[] = {0, 0, 0, 0, 0, 500, 1000, 2000};
     full_segments::ballast rest(spares[random() % std::size(spares)], room);
