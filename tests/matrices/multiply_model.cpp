@@ -126,7 +126,8 @@ FAR_TEST(costs_operations_of_matrices) {
   // A slice of four tiles, of four rows each that do not lie side by side.
   if (far::nprocs() > 1) {
     const auto found = counts([&] { d.slice({4, 12}, {2, 10}); });
-    CHECK_EQ(found[op::get].count, 16U);
+    // Some back ends move the rows of a tile by one get.
+    CHECK(found[op::get].count == 16 || found[op::get].count == 4);
   }
   const far::dense<double> block({8, 8});
   const auto written = counts([&] { d.put_slice({8 * std::size_t{next}, 0}, block.view()); });
