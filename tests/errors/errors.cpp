@@ -2,6 +2,7 @@
 // errors_test.sh, which knows the message expected of each.
 #include <farside/containers/fast_queue.hpp>
 #include <farside/containers/hash_map.hpp>
+#include <farside/containers/store.hpp>
 #include <farside/farside.hpp>
 
 #include <signal.h>
@@ -196,6 +197,13 @@ const std::map<std::string, void (*)()> misuses = {
      [] {
        std::vector<int> values(far::rank() == 1 ? 11 : 10);
        far::broadcast(std::span(values), 0);
+     }},
+    {"store-iterator-kept",
+     [] {
+       far::store<long, long> data(10);
+       for (long key = 0; key < 20; ++key) data.put(key, key);
+       far::barrier();
+       for (auto entry : data.local()) data.erase(entry.key);
      }},
     {"different-types",
      [] {

@@ -171,6 +171,8 @@ if [[ -n $checked ]]; then
   accept -- env FARSIDE_PRETEND_NODES=1 "${run2[@]}" "$checked" local-of-others
   expect "FARSIDE_PRETEND_NODES" -- env FARSIDE_PRETEND_NODES=3 "${run2[@]}" "$checked" local-of-others
   expect "FARSIDE_PRETEND_NODES is set, but this program is no checked build" -- env FARSIDE_PRETEND_NODES=2 "${run2[@]}" "$program" nothing
+  expect "store 'store 1': an iterator of local() was used after this rank had put or erased an entry." \
+    "begin again, or collect the keys first" -- "${run2[@]}" "$checked" store-iterator-kept
   accept -- "${run3[@]}" "$checked" nothing
   accept -- "${run3[@]}" --threads "$checked" nothing
 fi

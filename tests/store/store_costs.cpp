@@ -84,8 +84,8 @@ FAR_TEST(costs_of_objects) {
     // Its place is known from the put.
     check_cost(data, [&] { CHECK(data.get(key).has_value()); }, cost{1, 0, 0, 1});
     check_cost(data, [&] { CHECK(data.update(key, v)); }, cost{1, 1, 1, 3});
-    check_cost(data, [&] { CHECK(data.modify(key, [](large& x) { ++x.first; })); },
-               cost{1, 1, 1, 3});
+    check_cost(
+        data, [&] { CHECK(data.modify(key, [](large& x) { ++x.first; })); }, cost{1, 1, 1, 3});
     check_cost(data, [&] { CHECK(data.get(key, &large::first).has_value()); }, cost{1, 0, 0, 1});
     check_cost(data, [&] { CHECK(data.erase(key)); }, cost{2, 0, 2, 4});
     if (data.engine_of(far::container_operation::find) == far::engine::rpc) return;

@@ -81,8 +81,9 @@ FAR_TEST(duplicates) {
   far::barrier();
   data.fence();
   if (me() == last) data.post("twice", 2), data.post("once", 3);
-  CHECK_THROWS(data.fence(), "store 'strict': fence: 1 posts had a key that was there already, which "
-                             "on_duplicate::error forbids: ");
+  CHECK_THROWS(data.fence(),
+               "store 'strict': fence: 1 posts had a key that was there already, which "
+               "on_duplicate::error forbids: ");
   CHECK_EQ(far::all_reduce(1), all());  // still in step
   CHECK(data.get("twice") == 1 && data.get("once") == 3);
   CHECK_EQ(data.fence().duplicates, 0u);
@@ -120,8 +121,8 @@ FAR_TEST(an_owner_that_computes) {
   }
   CHECK(in_time);
   const far::fence_report report = data.fence();
-  CHECK_EQ(report.activated, static_cast<std::uint64_t>(each) * far::nprocs() -
-                                 static_cast<std::uint64_t>(each));
+  CHECK_EQ(report.activated,
+           static_cast<std::uint64_t>(each) * far::nprocs() - static_cast<std::uint64_t>(each));
   if (!simulated() && !by_thread && all() > 1) CHECK(report.held_back > 0);
   CHECK_EQ(data.size(), report.activated);
   if (far::rank() != owner)
@@ -252,8 +253,9 @@ FAR_TEST(posts_without_room) {
       CHECK(sent);
     }
     const std::string names = far::text("rank ", owner);
-    CHECK_THROWS(data.fence(), "store 'narrow': fence: a post could not be activated, and stays "
-                               "pending. ");
+    CHECK_THROWS(data.fence(),
+                 "store 'narrow': fence: a post could not be activated, and stays "
+                 "pending. ");
     CHECK_THROWS(data.fence(), names);
     CHECK_EQ(far::all_reduce(1), all());  // still in step
     full.reset();

@@ -95,8 +95,9 @@ struct keyed_store {
   }
 
   std::string text(const call& c) const {
-    constexpr const char* names[] = {"put",      "get",   "update", "update_if", "exchange", "set_part",
-                                     "get_part", "erase", "add",    "read_cell", "swap_cell"};
+    constexpr const char* names[] = {"put",      "get",       "update",   "update_if",
+                                     "exchange", "set_part",  "get_part", "erase",
+                                     "add",      "read_cell", "swap_cell"};
     return std::string(names[static_cast<int>(c.operation)]) + "(" + std::to_string(c.key) + ", " +
            std::to_string(c.argument) + ", " + std::to_string(c.expected) + ")";
   }

@@ -62,9 +62,10 @@ struct keyed_call {
 template <class K, class V, class Placement, std::size_t N, class F, class... Args>
 auto on_keys(store<K, V, Placement>& of, const std::type_identity_t<K> (&keys)[N], F,
              const Args&... args) {
-  static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,
-                "far::on_keys: the function has captures, which would mean nothing on another rank. "
-                "Give what it needs as arguments after it.");
+  static_assert(
+      std::is_empty_v<F> && std::is_default_constructible_v<F>,
+      "far::on_keys: the function has captures, which would mean nothing on another rank. "
+      "Give what it needs as arguments after it.");
   auto& counts = of.implementation().shared->counts;
   counts.count_sent();
   try {

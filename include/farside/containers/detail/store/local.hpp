@@ -38,8 +38,7 @@ class local_iterator {
   using iterator_category = std::input_iterator_tag;
 
   local_iterator() = default;  ///< the end
-  explicit local_iterator(Core& of)
-      : of_(&of), table_(&own_table(of)), changes_(of.changes) {
+  explicit local_iterator(Core& of) : of_(&of), table_(&own_table(of)), changes_(of.changes) {
     next();
   }
   local_iterator(const local_iterator& from)

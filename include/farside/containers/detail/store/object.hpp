@@ -251,7 +251,7 @@ inline bool change_head(const place& of, head expected, head desired) {
 
 /// An operation that ends with an atomic: gets of others that begin later see it.
 inline void settle(context& c, const place& of) {
-  if (!FARSIDE_MUTANT(store_ends_unsettled)) map::settle_atomics(c.link, of.at.rank());
+  map::settle_atomics(c.link, of.at.rank());
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::stores

@@ -157,11 +157,12 @@ class posting {
             put_declined(m, {to, item.first, item.second});
           --all->continuing;
         });
+    if (FARSIDE_MUTANT(store_post_counted_early)) m.shared->counts.count_handled();
   }
   void end_of_post(Core& m, rank_t to) {
     outstanding_[to].fetch_sub(1, std::memory_order_release);
     send_kept(m, to);
-    m.shared->counts.count_handled();
+    if (!FARSIDE_MUTANT(store_post_counted_early)) m.shared->counts.count_handled();
   }
 
   /// Whether the owner has done it. This rank counts what it has.
@@ -174,7 +175,7 @@ class posting {
     if (!answer.done && !FARSIDE_MUTANT(store_declined_post_dropped)) return false;
     typename Core::outcome done;
     done.count = answer.count;
-    m.account_for(to, m.tables.of(to), done);
+    m.account_for(to, done);
     if (answer.duplicate)
       count_duplicate(key);
     else
