@@ -1,5 +1,5 @@
-// `farside bench core|containers|messages|store`: the same measurement on each back end that was
-// built, and, for messages and store, with each way of serving them.
+// `farside bench core|containers|messages|store|arrays`: the same measurement on each back end that
+// was built, and, for messages, store and arrays, with each way of serving them.
 
 #include <algorithm>
 #include <cstdio>
@@ -18,19 +18,19 @@ namespace far::app {
 namespace {
 
 constexpr const char* usage =
-    R"(usage: farside bench core|containers|messages|store [--backend smp|mpi|shmem|all] [-n N]
+    R"(usage: farside bench core|containers|messages|store|arrays [--backend smp|mpi|shmem|all] [-n N]
                      [--json FILE] [--svg FOLDER] [options...]
 
 Runs the benchmark programs bench_core_smp, bench_core_openmpi, bench_core_mpich and
 bench_core_shmem (or bench_containers_smp and so on), those that were built, and prints what each
 measures, beside its floor. `messages` and `store` run each several times: with messages served by
 polling and by a thread (FARSIDE_ATTENTION), and, for mpi, with each strategy (FARSIDE_MPI). `store`
-also reads from neighbours on 1 and 4 ranks.
+also reads from neighbours on 1 and 4 ranks. `arrays` runs once, and, for mpi, with each strategy.
 
       --backend NAME   only these; all by default
   -n, --ranks N        how many ranks; 2 by default
       --json FILE      writes the measurements of all of them as one JSON list
-      --svg FOLDER     draws the figures of these two, and makes the folder if there is none
+      --svg FOLDER     draws the figures of these three, and makes the folder if there is none
   Everything else goes to the benchmark programs.
 )";
 
@@ -83,11 +83,11 @@ struct way {
 
 std::vector<way> ways_of(const std::string& benchmark, const std::string& program) {
   std::vector<way> ways(1);
-  if (benchmark != "messages" && benchmark != "store") return ways;
+  if (benchmark != "messages" && benchmark != "store" && benchmark != "arrays") return ways;
   if (benchmark == "store")
     for (const std::uint32_t ranks : {1, 4})
       ways.push_back({{}, ranks, {"--filter", "from the neighbour"}});
-  ways.push_back({{{"FARSIDE_ATTENTION", "thread"}}});
+  if (benchmark != "arrays") ways.push_back({{{"FARSIDE_ATTENTION", "thread"}}});
   const bool openmpi = program.ends_with("_openmpi");
   if (!openmpi && !program.ends_with("_mpich")) return ways;
   for (const char* strategy : {"rma", "two_sided", "progress_thread", "progress_rank", "spawned"})
@@ -146,10 +146,10 @@ int bench_command(const arguments& words) {
     std::fputs(usage, words.empty() ? stderr : stdout);
     return words.empty() ? usage_error : success;
   }
-  const arguments known = {"core", "containers", "messages", "store"};
+  const arguments known = {"core", "containers", "messages", "store", "arrays"};
   if (std::find(known.begin(), known.end(), words[0]) == known.end())
     throw error(usage_error, "there is no benchmark '" + words[0] +
-                                 "'; there are: core, containers, messages, store");
+                                 "'; there are: core, containers, messages, store, arrays");
   arguments behind_name(words.begin() + 1, words.end());
   bench_options options = parse(behind_name);
 

@@ -29,10 +29,14 @@ constexpr const char* usage =
   matrix                makes, converts, shows and checks files of matrices
   multiply              multiplies matrices, dense and sparse, by many algorithms
   wavelets              functions of 1 to 3 dimensions as trees of multiwavelets
+  triangles             counts the triangles of a graph
+  spmv                  multiplies the Laplacian of a grid with a vector
+  scf                   the energy of a small molecule, by the self-consistent field
   demo [-n N]           simulates a genome and reads, counts, assembles, compares
   bench core            measures put, get, atomics and collectives of each back end
   bench containers      measures hash maps, queues and so on beside their floors
   bench messages        measures messages beside one-sided operations, and draws the figures
+  bench arrays          measures patches of global arrays, and draws the figures
   doctor                says what this machine has, and what to install for the rest
   --version             prints the version
 
@@ -56,6 +60,10 @@ const std::map<std::string, int (*)(const arguments&)> commands = {
      [](const arguments& words) { return far::app::program_command("multiply", words); }},
     {"wavelets",
      [](const arguments& words) { return far::app::program_command("wavelets", words); }},
+    {"triangles",
+     [](const arguments& words) { return far::app::program_command("triangles", words); }},
+    {"spmv", [](const arguments& words) { return far::app::program_command("spmv", words); }},
+    {"scf", [](const arguments& words) { return far::app::program_command("scf", words); }},
     {"simulate",
      [](const arguments& words) { return far::app::program_command("simulate", words); }},
 };

@@ -31,6 +31,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace far::bench {
@@ -59,7 +60,7 @@ struct prepared {
   std::size_t most;
   Prepare prepare;
   Work work;
-  void operator()(std::size_t n) { work(n); }
+  auto operator()(std::size_t n) { return work(n); }
 };
 template <class Prepare, class Work>
 prepared(std::size_t, Prepare, Work) -> prepared<Prepare, Work>;
@@ -160,14 +161,18 @@ class suite {
     return std::chrono::duration<double, std::nano>(now).count();
   }
 
-  /// Nanoseconds an iteration, of the slowest rank.
+  /// Nanoseconds an iteration, of the slowest rank. Work that returns a number has measured itself.
   template <class Work>
   static double slice(Work& work, std::size_t count, measure what) {
     if constexpr (requires { work.prepare(); }) work.prepare();
     barrier();
-    double begin = nanoseconds(what);
-    work(count);
-    double mine = nanoseconds(what) - begin;
+    double begin = nanoseconds(what), mine = 0;
+    if constexpr (std::is_same_v<decltype(work(count)), double>) {
+      mine = work(count);
+    } else {
+      work(count);
+      mine = nanoseconds(what) - begin;
+    }
     return all_reduce(mine, maximum()) / static_cast<double>(count);
   }
 

@@ -66,9 +66,11 @@ function(farside_add_gpu problem)
     message(STATUS "farside: gpu: CUDA ${CUDAToolkit_VERSION} has no ${missing} here: programs cannot multiply matrices "
                    "in device memory. Install libcusparse-dev and libcublas-dev of this CUDA.")
   endif()
-  # 2189: attributes that g++ takes from a definition, and nvcc's front end only from the first declaration.
+  # 2189: attributes that g++ takes from a definition, and nvcc's front end only from the first declaration. 1675:
+  # pragmas of g++, which it ignores. 2810: assignments to types that are [[nodiscard]], which it takes for
+  # calls. 554: a conversion to const that a const type does not need.
   target_compile_options(farside::gpu INTERFACE
-    "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--extended-lambda;-diag-suppress=2189>")
+    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;--extended-lambda;-diag-suppress=2189,1675,2810,554>")
   target_compile_features(farside::gpu INTERFACE cxx_std_20)
   farside_find_nvshmem(library)
   if(library)

@@ -100,3 +100,27 @@ function(farside_add_backend backend include_dir problem)
   target_compile_definitions(farside::${backend} INTERFACE FARSIDE_USE_${macro}=1)
   target_link_libraries(farside::${backend} INTERFACE farside::headers ${transport})
 endfunction()
+
+# farside_add_blas(<problem>)
+#
+# Makes farside::blas, which a program links beside a back end: dense products are then those of a BLAS, with one
+# thread a rank. Where there is none no target is made, and the variable <problem> says what to install.
+function(farside_add_blas problem)
+  set(${problem} "" PARENT_SCOPE)
+  if(TARGET farside::blas)
+    return()
+  endif()
+  find_path(FARSIDE_CBLAS_INCLUDE cblas.h PATH_SUFFIXES openblas openblas-openmp openblas-pthread
+            DOC "Folder of cblas.h")
+  find_library(FARSIDE_CBLAS_LIBRARY NAMES openblas blis cblas DOC "A BLAS with its C interface")
+  if(NOT FARSIDE_CBLAS_INCLUDE OR NOT FARSIDE_CBLAS_LIBRARY)
+    set(${problem}
+        "no BLAS with cblas.h found. Install one (Debian: apt install libopenblas-dev), or give it: -DFARSIDE_CBLAS_INCLUDE=/path -DFARSIDE_CBLAS_LIBRARY=/path/libopenblas.so"
+        PARENT_SCOPE)
+    return()
+  endif()
+  add_library(farside::blas INTERFACE IMPORTED GLOBAL)
+  target_compile_definitions(farside::blas INTERFACE FARSIDE_USE_BLAS=1)
+  target_include_directories(farside::blas SYSTEM INTERFACE "${FARSIDE_CBLAS_INCLUDE}")
+  target_link_libraries(farside::blas INTERFACE "${FARSIDE_CBLAS_LIBRARY}")
+endfunction()

@@ -12,15 +12,19 @@ namespace {
 /// Keys that look random, and are all different.
 word key_of(word i) { return mix(i) >> 4; }
 
+/// All ranks read random entries of all.
+template <class V>
 void small_gets(suite& s) {
-  const char* name = "get 8 B, beside find of hash_map";
+  const std::string name = text("get ", sizeof(V), " B, beside find of hash_map");
   if (!s.wants(name)) return;
   constexpr word each = 4096;
-  store<word, word> ours(each * nprocs());
-  hash_map<word, word> floor(each * nprocs());
+  store<word, V> ours(each * nprocs());
+  hash_map<word, V> floor(each * nprocs());
   for (word i = rank() * each; i < (rank() + 1) * each; ++i) {
-    ours.put(key_of(i), i);
-    floor.insert(key_of(i), i);
+    V value{};
+    reinterpret_cast<word&>(value) = i;
+    ours.put(key_of(i), value);
+    floor.insert(key_of(i), value);
   }
   std::vector<word> keys(each * nprocs());
   for (word i = 0; i < keys.size(); ++i) keys[i] = key_of(i);
@@ -29,7 +33,7 @@ void small_gets(suite& s) {
     return [&keys, get, at = std::size_t{0}](std::size_t n) mutable {
       word sum = 0;
       for (; n > 0; --n) {
-        sum += *get(keys[at]);
+        sum += reinterpret_cast<const word&>(*get(keys[at]));
         if (++at == keys.size()) at = 0;
       }
       keep(sum);
@@ -111,8 +115,8 @@ void own_part(suite& s) {
 
 void floor_rows(suite& s) {
   if (!is_first_way()) return;
-  small_gets(s);
-  large_gets<128>(s);
+  small_gets<word>(s);
+  small_gets<block<128>>(s);
   large_gets<5832>(s);
   own_part<8>(s);
   own_part<128>(s);

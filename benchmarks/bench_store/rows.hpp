@@ -40,14 +40,26 @@ struct by_number {
   }
 };
 
-/// Every rank but the first does `work` n times; rank 0 waits for them in a barrier, and so serves.
-/// Alone, a rank works with itself.
+/// Nanoseconds that `work` takes.
+template <class Work>
+double time_of(Work work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// Every rank but the first does `work` n times, and says how long that took; rank 0 waits for them in
+/// a barrier, and so serves. Alone, a rank works with itself.
 template <class Work>
 auto clients(Work work) {
   return [work](std::size_t n) mutable {
+    double took = 0;
     if (rank() != 0 || nprocs() == 1)
-      while (n-- > 0) work();
+      took = time_of([&] {
+        while (n-- > 0) work();
+      });
     barrier();
+    return took;
   };
 }
 

@@ -22,19 +22,22 @@ void visible_rows(suite& s) {
                     },
                     [&, pause, work](std::size_t n) {
                       if (rank() != 0) {
-                        for (word i = 0; i < n; ++i) {
-                          const word key = rank() * most + i;
-                          work(key);
-                          while (!all.get(key)) progress();
-                        }
+                        const double took = time_of([&] {
+                          for (word i = 0; i < n; ++i) {
+                            const word key = rank() * most + i;
+                            work(key);
+                            while (!all.get(key)) progress();
+                          }
+                        });
                         fetch_add(ended, word{1});
-                        return;
+                        return took;
                       }
                       while (atomic_load(ended) != nprocs() - 1) {
                         for (auto end = clock::now() + pause; clock::now() < end;) {
                         }
                         progress();
                       }
+                      return 0.0;
                     }};
   };
   const std::string figure = "Until a get sees a value, " + transport_name();

@@ -60,11 +60,12 @@ genome::histogram count(const genome::superkmer_store& store) {
 /// Collective: the contigs that this rank has got, of k-mers seen at least so often.
 std::vector<graph::contig> assemble(const genome::superkmer_store& store, std::uint32_t least) {
   auto nodes = graph::counted_nodes<1>(store, k, least);
-  graph::debruijn_graph<1> graph(k, far::all_reduce<std::uint64_t>(nodes.size()));
+  using graph_type = graph::debruijn_graph<1, graph::map_table<1>>;
+  graph_type graph(k, far::all_reduce<std::uint64_t>(nodes.size()));
   graph.add(nodes);
   graph.find_neighbours();
   graph.find_links();
-  return graph::walker<1>(graph).walk_all();
+  return graph::walker<graph_type>(graph).walk_all();
 }
 
 void print(const genome::histogram& seen, std::uint32_t least, const demo::comparison& result,

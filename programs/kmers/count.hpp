@@ -117,6 +117,7 @@ void count_kmers(const count_job& job) {
   counting::writers<Words, Extended> writers(job);
   genome::histogram seen(job.longest_histogram);
   std::uint64_t kept = 0, records = 0;
+  double reading = 0, counting_time = 0;
   std::vector<genome::input_file> files = job.files;
   for (unsigned pass = 0; pass < job.passes; ++pass) {
     unsigned first_round = partitioning::rounds * pass / job.passes;
@@ -127,18 +128,23 @@ void count_kmers(const count_job& job) {
                             .first = first_round * partitioning::a_round,
                             .end = end_round * partitioning::a_round,
                             .passes = job.passes};
-    genome::superkmer_store store = genome::collect(files, with, records);
+    genome::superkmer_store store = [&] {
+      timed until_here(reading);
+      return genome::collect(files, with, records);
+    }();
     genome::count_table<Words, Extended> table(job.k);
     for (unsigned round = first_round; round < end_round; ++round) {
       for (unsigned i = 0; i < partitioning::a_round; ++i) {
         unsigned partition = round * partitioning::a_round + i;
         if (partitioning::owner(partition, far::nprocs()) != far::rank()) continue;
+        std::optional<timed> watch(counting_time);
         table.count(store, partition, job.bloom);
         table.for_each_count([&](std::uint32_t count) {
           if (job.bloom && count < 2) return;
           seen.add(count);
           kept += count >= job.least && count <= job.most;
         });
+        watch.reset();
         if (writers.wants_kmers()) writers.add(partition, table.result(job.least, job.most, true));
       }
       if (writers.wants_kmers()) writers.end_round();
@@ -146,6 +152,7 @@ void count_kmers(const count_job& job) {
   }
   seen.gather();
   writers.finish(seen);
+  print_times(job, reading, counting_time);
   kept = far::all_reduce(kept);
   records = far::all_reduce(records);
   if (far::rank() != 0 || job.to_standard_output()) return;

@@ -26,13 +26,16 @@ written may be -, standard output; then nothing else is printed.
   --bloom              keep most of those seen once out of memory; --min-count is at least 2
   --memory SIZE        what all ranks together may use, such as 4G
   --passes N           read the files N times, and keep one Nth of the k-mers in memory each time (1 to 16)
+  --device             count on GPUs, in a map in their memory; -k is at most 31, and of the files there is
+                       --histogram alone. Needs a build with CUDA (docs/gpu.md)
+  --times              print how long reading and counting took; with --device one waits for the other then
 )";
 
 int run(int argc, char** argv) {
   genome::command_line given(argc, argv,
                              {"k", "min-count", "max-count", "output", "tsv", "histogram",
                               "histogram-max", "ufx", "min-extension", "memory", "passes"},
-                             {"help", "extensions", "bloom"});
+                             {"help", "extensions", "bloom", "device", "times"});
   if (given.has("help")) {
     if (far::rank() == 0) std::fputs(help, stdout);
     return 0;
@@ -57,12 +60,25 @@ int run(int argc, char** argv) {
     genome::fail(
         "only one of --output, --tsv, --histogram and --ufx can go to standard output (-)");
   if (given.files().empty()) genome::fail("no file is given; --help says how");
+  job.device = given.has("device");
+  job.times = given.has("times");
+  if (job.device && job.k > 31)
+    genome::fail("--device counts k-mers of at most 31 bases, and -k is ", job.k,
+                 "; count them without --device");
+  if (job.device && (job.bloom || job.extensions || job.passes > 1 || job.memory != 0 ||
+                     !job.tsv.empty() || !job.output.empty()))
+    genome::fail(
+        "--device goes with -k, --min-count, --max-count, --histogram and --histogram-max alone; "
+        "count "
+        "without --device for the other options");
   job.files = genome::look_at_all(given.files());
   for (const auto& file : job.files)
     if (file.kind == genome::input_kind::stream && job.passes > 1)
       genome::fail(file.name, ": cannot be read ", job.passes, " times, as --passes asks");
 
-  if (job.k <= 32) {
+  if (job.device) {
+    count_kmers_on_device(job);
+  } else if (job.k <= 32) {
     job.extensions ? count_kmers<1, true>(job) : count_kmers<1, false>(job);
   } else if (job.k <= 64) {
     job.extensions ? count_kmers<2, true>(job) : count_kmers<2, false>(job);

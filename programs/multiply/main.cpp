@@ -49,6 +49,7 @@ Options:
       --roofline FILE.svg   what was reached, below the roofs of memory, arithmetic and network, measured here
       --json            prints all figures as JSON
       --study           many small products by each algorithm: how good is the choice of automatic?
+      --cpu-time        of the study: compares CPU times, for machines that are not quiet
 )";
 
 int run_program(const std::vector<std::string>& words) {
@@ -58,8 +59,8 @@ int run_program(const std::vector<std::string>& words) {
     return 0;
   }
   if (asked.slow_rank && *asked.slow_rank >= far::nprocs())
-    throw toolkit::wrong_option(
-        far::text("--slow ", *asked.slow_rank, ": ranks are 0 to ", far::nprocs() - 1));
+    throw toolkit::wrong_option(far::text("--slow ", *asked.slow_rank, ":", asked.slow_factor,
+                                          ": ranks are 0 to ", far::nprocs() - 1));
   if (asked.study) {
     run_study(asked);
     return 0;

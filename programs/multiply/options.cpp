@@ -132,6 +132,8 @@ void option(toolkit::option_reader& in, request& to) {
     to.roofline = in.value("a file");
   else if (name == "--study")
     flag(to.study);
+  else if (name == "--cpu-time")
+    flag(to.by_cpu_time);
   else {
     const std::string meant = toolkit::nearest(name, names);
     refuse("there is no option ", name, meant.empty() ? "" : "; did you mean " + meant + "?",
@@ -140,6 +142,7 @@ void option(toolkit::option_reader& in, request& to) {
 }
 
 void check(const request& r) {
+  if (r.by_cpu_time && !r.study) refuse("--cpu-time is for --study; products show both times");
   if (r.study) {
     if (!r.factors.empty() || r.kind != product_kind::none)
       refuse("--study makes its own matrices; leave out ",

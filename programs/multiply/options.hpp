@@ -26,7 +26,7 @@ struct request {
   std::vector<std::size_t> columns{128};  ///< of B, for products of a sparse matrix and a dense one
   std::string semiring = "plus_times";
   std::size_t repeats = 1;
-  bool verify = false, json = false, study = false;
+  bool verify = false, json = false, study = false, by_cpu_time = false;
   std::string output, heat_map, roofline;
   std::optional<far::rank_t> slow_rank;
   double slow_factor = 1;

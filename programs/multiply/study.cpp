@@ -84,7 +84,8 @@ M made(std::size_t rows, std::size_t columns, double degree, const far::block_cu
 
 /// Collective over `over`.
 template <class A, class B, class C>
-study_result measure(const study_case& of, const far::team& over, std::size_t repeats) {
+study_result measure(const study_case& of, const far::team& over, const request& how) {
+  const std::size_t repeats = std::max<std::size_t>(3, how.repeats);
   request asked;
   const far::matrix_shape grid = far::squarest_grid({of.m, of.n}, over.size());
   asked.grid = {grid.rows, grid.columns};
@@ -100,16 +101,21 @@ study_result measure(const study_case& of, const far::team& over, std::size_t re
     for (std::size_t i = 0; i < std::size(candidates); ++i) {
       far::barrier(over);
       const auto begin = std::chrono::steady_clock::now();
+      const double cpu = cpu_time();
       far::multiply(a, b, c, {.algorithm = candidates[i]});
-      const double took = far::all_reduce(
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
-          far::maximum(), over);
+      const double used = cpu_time() - cpu;
+      double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      took = far::all_reduce(how.by_cpu_time ? used : took, far::maximum(), over);
+      // What ranks have used together takes that long on as many cores as there are.
+      if (how.by_cpu_time)
+        took = std::max(took, far::all_reduce(used, std::plus<>(), over) /
+                                  std::max(1U, std::thread::hardware_concurrency()));
       if (round != 0) result.seconds[i] = std::min(result.seconds[i], took);
     }
   return result;
 }
 
-void print(const std::vector<study_result>& all) {
+void print(const std::vector<study_result>& all, bool by_cpu_time) {
   toolkit::table table(toolkit::columns::figures);
   table.row({"product", "m x k x n", "a row", "ranks", "tiles", "c", "a", "b", "layers", "summa",
              "automatic", "by the best"});
@@ -117,7 +123,7 @@ void print(const std::vector<study_result>& all) {
   for (const study_result& one : all) {
     std::vector<std::string> cells{
         name_of(one.of.kind), far::text(one.of.m, " x ", one.of.k, " x ", one.of.n),
-        one.of.kind == product_kind::gemm ? "" : far::text(one.of.degree),
+        one.of.kind == product_kind::gemm ? "" : toolkit::printed("%g", one.of.degree),
         std::to_string(one.of.ranks), std::to_string(one.of.fine)};
     for (double seconds : one.seconds) cells.push_back(toolkit::printed("%.2f", seconds * 1e3));
     cells.push_back(to_text(one.chosen));
@@ -125,7 +131,10 @@ void print(const std::vector<study_result>& all) {
     good += one.ratio() <= 1.2;
     table.row(cells);
   }
-  std::printf("Milliseconds, the least of several runs each.\n\n%s\n", table.text().c_str());
+  std::printf(
+      "Milliseconds%s, the least of several runs each.\n\n%s\n",
+      by_cpu_time ? " of CPU time, of the slowest rank or of all by the number of cores" : "",
+      table.text().c_str());
   std::printf("automatic is within 20 %% of the best in %zu of %zu cases\n", good, all.size());
 }
 
@@ -140,20 +149,19 @@ void run_study(const request& asked) {
     {
       const far::team over = far::world().split(member ? 0 : -1, static_cast<int>(far::rank()));
       if (member) {
-        const std::size_t repeats = std::max<std::size_t>(3, asked.repeats);
         if (of.kind == product_kind::gemm)
-          all.push_back(measure<dense, dense, dense>(of, over, repeats));
+          all.push_back(measure<dense, dense, dense>(of, over, asked));
         else if (of.kind == product_kind::spmm)
-          all.push_back(measure<sparse, dense, dense>(of, over, repeats));
+          all.push_back(measure<sparse, dense, dense>(of, over, asked));
         else
-          all.push_back(measure<sparse, sparse, sparse>(of, over, repeats));
+          all.push_back(measure<sparse, sparse, sparse>(of, over, asked));
       }
     }
     bar.add(1000000 / far::nprocs());
     far::barrier();
   }
   if (far::rank() != 0) return;
-  if (!asked.json) return print(all);
+  if (!asked.json) return print(all, asked.by_cpu_time);
   far::json_writer out;
   out.begin_object().key("program").value("farside multiply --study").key("ranks");
   out.value(far::nprocs()).key("cases").begin_list(far::json_lines::many);

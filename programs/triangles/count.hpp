@@ -59,7 +59,7 @@ inline counted count(const graph& g) {
   const auto begin = clock::now();
   auto own = g.lists->local();
   const std::span<const vertex> mine(own.data(), own.size());
-  const std::uint64_t first = own.empty() ? 0 : static_cast<std::uint64_t>(own.block().first[0]);
+  const auto first = static_cast<std::uint64_t>(own.block().first[0]);
   const list_places places(g, mine);
   std::vector<vertex> buffer;
   for (std::size_t u = 0; u < g.mine.size(); ++u) {

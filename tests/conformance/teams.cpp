@@ -252,13 +252,14 @@ FAR_TEST(teams_end_when_all_have_their_result) {
   }
 }
 
-/// Every range of ranks makes a team of its own, while others make theirs or none.
+/// Ranges of ranks make teams of their own, while others make theirs or none.
 FAR_TEST(made_by_members_alone) {
   far::rank_t n = far::nprocs(), me = far::rank();
   for (int round = 0; round < 2; ++round) {
     std::size_t before = heap_in_use();
     for (far::rank_t first = 0; first < n; ++first)
       for (far::rank_t end = first + 1; end <= n; ++end) {
+        if (end - first > 3 && end - first < n) continue;  // enough of them
         if (me < first || me >= end) continue;
         std::vector<far::rank_t> members;
         for (far::rank_t i = first; i < end; ++i)
@@ -275,8 +276,8 @@ FAR_TEST(made_by_members_alone) {
 /// Applications that come to a leader in another order than it makes its teams.
 FAR_TEST(members_come_early) {
   far::rank_t n = far::nprocs(), me = far::rank();
-  if (n < 3) return;
-  std::vector<far::rank_t> first{0, 1}, all(n);
+  std::vector<far::rank_t> first{0}, all(n);
+  if (n > 1) first.push_back(1);
   std::iota(all.begin(), all.end(), far::rank_t{0});
   for (int i = 0; me == 1 && i < 1000; ++i) far::progress();
   far::team pair = me < 2 ? far::make_team(first) : far::team();

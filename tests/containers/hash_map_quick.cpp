@@ -225,14 +225,22 @@ struct made_by_hand {
     bucket(after_home)[3] = key;
   }
   auto find() {
-    map::direct_access<traits, true> in(table);
+    map::direct_access<traits, true> in(memory.data(), capacity);
     return map::find_in<map::if_blocked::give_up, traits>(in, where, key);
   }
   template <class Update>
   auto update(const Update& by) {
-    map::direct_access<traits, true> in(table);
+    return update(map::direct_access<traits, true>(memory.data(), capacity), by);
+  }
+  /// The way of handlers, which may meet a table that more still moves into.
+  template <class Update>
+  auto update_by_handler(const Update& by) {
+    return update(map::direct_access<traits, false>(far::detail::here(), table), by);
+  }
+  template <class Access, class Update>
+  auto update(Access in, const Update& by) {
     map::new_bucket<traits> made;
-    return map::update<map::if_blocked::give_up, traits>(in, table, where, key, by, made).what;
+    return map::update<map::if_blocked::give_up, traits>(in, where, key, by, made).what;
   }
 
   std::vector<word> memory;
@@ -295,10 +303,11 @@ FAR_TEST(the_fast_path_gives_up_on_what_others_are_doing) {
     made_by_hand t;  // more is still moving into the table
     t.table.settled = false;
     const auto before = t.memory;
-    CHECK(t.update(map::keep<word>{1}) != map::result::done);
+    CHECK(t.update_by_handler(map::keep<word>{1}) != map::result::done);
+    CHECK(t.update_by_handler(map::replace<word>{1}) != map::result::done);
     CHECK(before == t.memory);
     t.table.settled = true;
-    CHECK(t.update(map::keep<word>{1}) == map::result::done);
+    CHECK(t.update_by_handler(map::keep<word>{1}) == map::result::done);
   }
   {
     made_by_hand t;  // all buckets are others'

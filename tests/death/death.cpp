@@ -6,7 +6,7 @@
 //         exit3 exit0 _exit0 abort segv kill
 //         none     nobody ends
 //         print    all print a line to stdout and end well
-//   WAIT  barrier get future compute
+//   WAIT  barrier get future compute; multiply: all of them multiply matrices, and it dies within
 //   TAG   is for whoever looks for the processes
 #include <farside/farside.hpp>
 
@@ -60,9 +60,23 @@ void die() {
   for (volatile unsigned long x = 0;;) x = x + 1;
 }
 
+/// All multiply for ever, by partial tiles that travel and pieces that are stolen; rank `who` dies when
+/// it has multiplied some.
+[[noreturn]] void multiply_for_ever() {
+  const far::block_custom cuts{{32, 32}};
+  far::matrix<double> a({256, 256}, cuts), c({256, 256}, cuts);
+  int pieces = 0;
+  far::multiply_options how{.algorithm = far::stationary::a, .stealing = far::stealing::near};
+  how.after_piece = [&](const far::multiplied_piece&) {
+    if (far::rank() == who && ++pieces == 5) die();
+  };
+  for (;;) far::multiply(a, a, c, how);
+}
+
 void body() {
   far::barrier();
   if (far::rank() == 0) std::fprintf(stderr, "all are there\n");
+  if (waits == "multiply") multiply_for_ever();
   if (how == "print") {
     std::printf("a line of rank %u\n", far::rank());
     return;

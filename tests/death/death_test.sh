@@ -50,6 +50,9 @@ declare -A said=(
 for how in throw run odd exit3 exit0 _exit0 abort segv kill; do
   dies "${said[$how]}" "$how" 2 barrier
 done
+for how in kill _exit0 segv; do
+  dies "${said[$how]}" $how 2 multiply
+done
 for wait in get future compute; do
   dies "${said[throw]}" throw 2 "$wait"
   dies "${said[kill]}" kill 2 "$wait"

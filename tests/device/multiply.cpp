@@ -55,8 +55,7 @@ void check_product(const problem& of, const far::multiply_options& how) {
   C c(of.c, like_c);
   auto in_a = fill(a, {1, of.density, of.full}, other), in_b = fill(b, {2, of.density}, like_b),
        before = fill(c, {3, 100}, like_c);
-  auto expected =
-      product_of(in_a, in_b, of.c.rows, of.k, of.c.columns, far::plus_times<T>());
+  auto expected = product_of(in_a, in_b, of.c.rows, of.k, of.c.columns, far::plus_times<T>());
   if (how.accumulate)
     for (std::size_t e = 0; e < before.size(); ++e) expected[e] += before[e];
   auto work = far::async_multiply(a, b, c, how);
@@ -73,7 +72,8 @@ void check_product(const problem& of, const far::multiply_options& how) {
 
 template <class A, class B, class C>
 void check_all(stealing help) {
-  const std::vector<problem> problems{{{23, 17}, 19, 5}, {{16, 16}, 16, 8, 60, 3}, {{2, 3}, 4, 9}, {{6, 9}, 7, 2, 0}};
+  const std::vector<problem> problems{
+      {{23, 17}, 19, 5}, {{16, 16}, 16, 8, 60, 3}, {{2, 3}, 4, 9}, {{6, 9}, 7, 2, 0}};
   bool ordered = false;
   for (stationary algorithm : {stationary::c, stationary::a, stationary::b, stationary::layers}) {
     if (help != stealing::none && algorithm != stationary::c && algorithm != stationary::a)
@@ -103,7 +103,8 @@ FAR_TEST(tiles_that_are_copied) {
   gpu.copy_tiles(true);
   check_product<dense, dense, dense>({{23, 17}, 19, 5}, {.algorithm = stationary::a});
   check_product<sparse, sparse, sparse>({{23, 17}, 19, 5}, {.algorithm = stationary::c});
-  check_product<sparse, sparse, sparse>({{23, 17}, 19, 5}, {.algorithm = stationary::b, .ordered = true});
+  check_product<sparse, sparse, sparse>({{23, 17}, 19, 5},
+                                        {.algorithm = stationary::b, .ordered = true});
   gpu.copy_tiles(false);
 }
 

@@ -102,7 +102,8 @@ stationary choose(const A& a, const B& b, const C& c, const multiply_options& ho
         continue;
       const double time =
           predict<A, B>(estimate(candidate, a, b, c), rates, how.stealing, cores_of(c.members()));
-      if (chosen == stationary::automatic || time < best) chosen = candidate, best = time;
+      // Stationary C, the first one, unless another is clearly better: it takes least memory.
+      if (chosen == stationary::automatic || time < 0.95 * best) chosen = candidate, best = time;
     }
     return chosen;
   }

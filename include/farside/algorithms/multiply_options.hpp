@@ -48,8 +48,8 @@ struct multiply_options {
   bool ordered = false;
   /// Bytes of partial tiles that a member may have under way at a time. 0: a sixteenth of a segment.
   std::size_t update_memory = 0;
-  /// Called on a member after each piece that it has multiplied, if both tiles had entries. What it
-  /// takes counts as computing. It may not communicate with members that multiply. May be empty.
+  /// Called on a member after each piece that it has multiplied, if both tiles had entries. Local;
+  /// must not communicate. What it takes counts as computing. May be empty.
   std::function<void(const multiplied_piece&)> after_piece{};
 };
 

@@ -46,6 +46,7 @@ struct start_options {
   std::size_t segment = 0;     ///< bytes a rank; 0: FARSIDE_SEGMENT, or the back end's default
   rank_t thread_rank = 0;      ///< smp: which of the ranks of this process this is
   void* shared_job = nullptr;  ///< smp: what the threads of one process share
+  bool may_keep_processes = false;  ///< mpi: see far::runtime::options
 };
 
 /// A handle of something begun. A request that was default-constructed is complete.

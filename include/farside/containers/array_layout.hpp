@@ -146,11 +146,22 @@ class array_layout {
     std::size_t number;  ///< of the member's block
     box block, part;
   };
+  /// The block that holds a place of the array; its part is all of it. Local; no communication.
+  piece piece_of(const index& place) const {
+    const index at = block_of(place);
+    const box block = block_at(at);
+    return {owner_of(at), number_of(at), block, block};
+  }
   /// Calls work(piece) for each block that a patch of the array has a part of. Local; no
   /// communication.
   template <class Work>
   void for_each_piece(const box& of, Work work) const {
     if (of.empty()) return;
+    piece first = piece_of(of.first);
+    if (first.block.contains(of)) {  // mostly
+      first.part = of;
+      return work(std::as_const(first));
+    }
     box blocks{block_of(of.first), {}};
     index last = of.last;
     for (std::size_t d = 0; d < N; ++d) --last[d];
@@ -189,7 +200,8 @@ class array_layout {
   }
   rank_t owner_of(const index& block) const {
     std::ptrdiff_t result = 0;
-    for (std::size_t d = 0; d < N; ++d) result = result * grid_[d] + block[d] % grid_[d];
+    for (std::size_t d = 0; d < N; ++d)
+      result = result * grid_[d] + (one_block_ ? block[d] : block[d] % grid_[d]);
     return static_cast<rank_t>(result);
   }
   std::size_t number_of(const index& block) const {

@@ -26,7 +26,10 @@ namespace detail {
 
 /// What matrices in device memory have in common.
 struct device_matrix_state : matrix_state {
-  using matrix_state::matrix_state;
+  template <class Descriptor>
+  device_matrix_state(const char* kind, matrix_shape shape, const Descriptor& blocks,
+                      const container_options& with)
+      : matrix_state(kind, shape, blocks, with) {}
 
   /// Whether this rank's kernels read tiles of `rank` where they lie.
   bool views(rank_t rank) const {
@@ -156,11 +159,10 @@ class matrix<T, device_memory> {
   future<device_matrix_tile<T>> async_tile(matrix_index tile) const {
     state_->require_tile("tile", tile);
     const matrix_shape of = state_->layout.tile_shape(tile);
-    return state_->fetch(
-        pointer_cast<std::byte>(state_->tile_at(tile)), of.size() * sizeof(T),
-        [of](device_ptr<std::byte> at, std::shared_ptr<device_block> copy) {
-          return device_matrix_tile<T>({pointer_cast<T>(at), of}, std::move(copy));
-        });
+    return state_->fetch(pointer_cast<std::byte>(state_->tile_at(tile)), of.size() * sizeof(T),
+                         [of](device_ptr<std::byte> at, std::shared_ptr<device_block> copy) {
+                           return device_matrix_tile<T>({pointer_cast<T>(at), of}, std::move(copy));
+                         });
   }
 
   /// A copy on the host of rows [rows.first, rows.last) and columns likewise. One-sided; costs a copy of whole rows of
@@ -217,8 +219,8 @@ class matrix<T, device_memory> {
     for (matrix_index tile : my_tiles()) {
       const matrix_index first = layout().first_of(tile);
       const matrix_shape of = layout().tile_shape(tile);
-      dense<T> copy = slice({first.row, first.row + of.rows},
-                            {first.column, first.column + of.columns});
+      dense<T> copy =
+          slice({first.row, first.row + of.rows}, {first.column, first.column + of.columns});
       other.put_slice(first, copy.view());
     }
     barrier(members());

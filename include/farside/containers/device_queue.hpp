@@ -28,6 +28,7 @@ namespace far::inline FARSIDE_BACKEND {
 template <class T>
 class device_queue_ref {
  public:
+  /// Of no queue. Local; no communication.
   device_queue_ref() = default;
 
   /// False: it is full, or was while others gave up. 4 atomics, 1 load and 1 store; waits for pops that have

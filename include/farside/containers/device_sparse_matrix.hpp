@@ -166,13 +166,12 @@ class sparse_matrix<T, I, device_memory> {
   /// Likewise, not waited for: the copy is under way beside kernels of other streams.
   future<device_sparse_tile<T, I>> async_tile(matrix_index tile) const {
     state_->require_tile("tile", tile);
-    return state_->fetch(
-        state_->entry(tile).where, tile_bytes(tile),
-        [view = view_of(tile, {}), block = state_->block_of(tile)](
-            device_ptr<std::byte> at, std::shared_ptr<device_block> copy) {
-          auto of = at ? block.view(at, view.shape, view.sorted) : view;
-          return device_sparse_tile<T, I>(of, std::move(copy));
-        });
+    return state_->fetch(state_->entry(tile).where, tile_bytes(tile),
+                         [view = view_of(tile, {}), block = state_->block_of(tile)](
+                             device_ptr<std::byte> at, std::shared_ptr<device_block> copy) {
+                           auto of = at ? block.view(at, view.shape, view.sorted) : view;
+                           return device_sparse_tile<T, I>(of, std::move(copy));
+                         });
   }
   /// A copy of a tile on the host. One-sided; costs 1 copy.
   csr<T, I> tile_to_host(matrix_index tile) const;
@@ -218,8 +217,9 @@ class sparse_matrix<T, I, device_memory> {
   /// publish.
   void copy_to(sparse_matrix<T, I>& other) const {
     if (!(other.layout() == layout()))
-      detail::raise(state_->full_name(), ": copy_to of '", other.name(),
-                    "', which is cut in another way. Give one that is cut alike, and copy_from that.");
+      detail::raise(
+          state_->full_name(), ": copy_to of '", other.name(),
+          "', which is cut in another way. Give one that is cut alike, and copy_from that.");
     barrier(members());
     detail::do_together(
         members(), state_->full_name() + ": a copy",

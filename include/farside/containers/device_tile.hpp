@@ -58,9 +58,9 @@ struct device_matrix_view {
   device_ptr<T> data{};
   matrix_shape shape;
 
-  operator device_matrix_view<const T>() const
-    requires(!std::is_const_v<T>)
-  {
+  template <class U>
+    requires(!std::is_const_v<T> && std::is_same_v<U, const T>)
+  operator device_matrix_view<U>() const {
     return {data, shape};
   }
 };
@@ -140,6 +140,7 @@ template <class T>
 class device_matrix_tile {
  public:
   using value_type = T;
+  /// Of no elements. Local; no communication.
   device_matrix_tile() = default;
   /// For the library: a view of the tile itself, or one of a copy that it keeps. Local; no communication.
   explicit device_matrix_tile(device_matrix_view<T> of, std::shared_ptr<device_block> copy = {})
@@ -160,6 +161,7 @@ class device_sparse_tile {
  public:
   using value_type = T;
   using index_type = I;
+  /// Of no entries. Local; no communication.
   device_sparse_tile() = default;
   /// For the library: a view of the tile itself, or one of a copy that it keeps. Local; no communication.
   explicit device_sparse_tile(device_csr_view<T, I> of, std::shared_ptr<device_block> copy = {})

@@ -342,7 +342,10 @@ class hash_map {
   FARSIDE_HOT auto change(const char* name, Op&& op, const K& key, const Update& by,
                           concurrency with) {
     check(std::remove_cvref_t<Op>::kind, name, key, with);
-    return detail::map::update(tables_, state_, op, located(key), key, by, with);
+    typename core::outcome_type result;
+    detail::map::update(tables_, state_, op, located(key), key, by, with,
+                        [&](auto&& done) { result = std::move(done); });
+    return result;
   }
   template <class Op, class Item>
   std::size_t change_many(const char* name, Op op, std::span<const Item> items, concurrency with) {

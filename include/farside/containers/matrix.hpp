@@ -19,6 +19,7 @@
 #pragma once
 
 #include <farside/containers/detail/matrix/state.hpp>
+#include <farside/containers/detail/matrix/tiled.hpp>
 #include <farside/containers/matrix_memory.hpp>
 #include <farside/containers/matrix_tile.hpp>
 #include <farside/core/future.hpp>
@@ -96,10 +97,11 @@ struct dense_state : matrix_state {
 }  // namespace detail
 
 template <class T>
-class matrix<T, host_memory> {
+class matrix<T, host_memory> : public detail::tiled<detail::dense_state<T>> {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>,
                 "far::matrix holds elements that are moved as bytes: numbers, complex numbers, "
                 "enums, structures of such. For bool take char.");
+  using base = detail::tiled<detail::dense_state<T>>;
 
  public:
   using value_type = T;
@@ -110,33 +112,10 @@ class matrix<T, host_memory> {
       : matrix(shape, block_rect(), with) {}
   template <block_descriptor Descriptor>
   matrix(matrix_shape shape, const Descriptor& blocks, const container_options& with = {})
-      : state_(new detail::dense_state<T>(shape, blocks, with)) {}
+      : base(detail::container_handle(new detail::dense_state<T>(shape, blocks, with))) {}
 
-  /// Rows and columns. Local; no communication.
-  matrix_shape shape() const { return state_->layout.shape(); }
-  /// How it is cut into tiles. Local; no communication.
-  const matrix_layout& layout() const { return state_->layout; }
-  /// How many tiles there are in each direction. Local; no communication.
-  matrix_shape grid_shape() const { return state_->layout.grid_shape(); }
-  matrix_shape tile_shape() const { return state_->layout.tile_shape(); }
-  matrix_shape tile_shape(matrix_index tile) const {
-    state_->require_tile("tile_shape", tile);
-    return state_->layout.tile_shape(tile);
-  }
-  /// The member of the team that has a tile. Local; no communication.
-  rank_t owner(matrix_index tile) const {
-    state_->require_tile("owner", tile);
-    return state_->layout.owner(tile);
-  }
-  /// The tiles of this member, row by row. Local; no communication.
-  std::vector<matrix_index> my_tiles() const {
-    std::vector<matrix_index> result;
-    state_->layout.for_each_tile(members().rank(),
-                                 [&](matrix_index tile) { result.push_back(tile); });
-    return result;
-  }
-  const std::string& name() const { return state_->label; }
-  const team& members() const { return state_->members; }
+  using base::name, base::members;
+  using base::shape, base::layout, base::grid_shape, base::tile_shape, base::owner, base::my_tiles;
 
   // --- elements ---
 
@@ -238,17 +217,12 @@ class matrix<T, host_memory> {
  private:
   friend struct detail::handle_access;
   explicit matrix(detail::container_handle<detail::dense_state<T>> state)
-      : state_(std::move(state)) {}
+      : base(std::move(state)) {}
 
-  void require_shape(const char* what, matrix_shape wanted, matrix_shape given) const {
-    if (wanted != given) [[unlikely]]
-      detail::raise(state_->full_name(), ": ", what, " of ", wanted, " was given ", given,
-                    ". Both shapes must be the same.");
-  }
+  using base::require_shape, base::state_;
+
   template <class Work>
   void with_own_tiles(const char* what, Work work) const;
-
-  detail::container_handle<detail::dense_state<T>> state_;
 };
 
 template <class T>

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <farside/containers/detail/matrix/sparse_state.hpp>
+#include <farside/containers/detail/matrix/tiled.hpp>
 #include <farside/containers/matrix_memory.hpp>
 #include <farside/core/future.hpp>
 
@@ -31,11 +32,12 @@
 namespace far::inline FARSIDE_BACKEND {
 
 template <class T, class I>
-class sparse_matrix<T, I, host_memory> {
+class sparse_matrix<T, I, host_memory> : public detail::tiled<detail::sparse_state<T, I>> {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>,
                 "far::sparse_matrix holds values that are moved as bytes: numbers, complex "
                 "numbers, enums, structures of such. For bool take char.");
   using state = detail::sparse_state<T, I>;
+  using base = detail::tiled<state>;
 
  public:
   using value_type = T;
@@ -46,31 +48,11 @@ class sparse_matrix<T, I, host_memory> {
       : sparse_matrix(shape, block_rect(), with) {}
   template <block_descriptor Descriptor>
   sparse_matrix(matrix_shape shape, const Descriptor& blocks, const container_options& with = {})
-      : state_(new state(shape, blocks, with)) {}
+      : base(detail::container_handle(new state(shape, blocks, with))) {}
 
-  /// Rows and columns. Local; no communication.
-  matrix_shape shape() const { return state_->layout.shape(); }
-  /// How it is cut into tiles. Local; no communication.
-  const matrix_layout& layout() const { return state_->layout; }
-  /// How many tiles there are in each direction. Local; no communication.
-  matrix_shape grid_shape() const { return state_->layout.grid_shape(); }
-  matrix_shape tile_shape() const { return state_->layout.tile_shape(); }
-  matrix_shape tile_shape(matrix_index tile) const {
-    state_->require_tile("tile_shape", tile);
-    return state_->layout.tile_shape(tile);
-  }
-  /// The member of the team that has a tile. Local; no communication.
-  rank_t owner(matrix_index tile) const {
-    state_->require_tile("owner", tile);
-    return state_->layout.owner(tile);
-  }
-  /// The tiles of this member, row by row. Local; no communication.
-  std::vector<matrix_index> my_tiles() const {
-    std::vector<matrix_index> result;
-    state_->layout.for_each_tile(members().rank(),
-                                 [&](matrix_index tile) { result.push_back(tile); });
-    return result;
-  }
+  using base::name, base::members;
+  using base::shape, base::layout, base::grid_shape, base::tile_shape, base::owner, base::my_tiles;
+
   /// How many entries a tile has, as last published. Local; no communication.
   std::size_t tile_nnz(matrix_index tile) const {
     state_->require_tile("tile_nnz", tile);
@@ -91,9 +73,6 @@ class sparse_matrix<T, I, host_memory> {
     for (const auto& tile : state_->directory) sum += tile.nnz;
     return sum;
   }
-  const std::string& name() const { return state_->label; }
-  const team& members() const { return state_->members; }
-
   // --- reading ---
 
   /// A tile to read. One-sided. No communication where this process can load it, else 1 get.
@@ -180,17 +159,12 @@ class sparse_matrix<T, I, host_memory> {
 
  private:
   friend struct detail::handle_access;
-  explicit sparse_matrix(detail::container_handle<state> of) : state_(std::move(of)) {}
+  explicit sparse_matrix(detail::container_handle<state> of) : base(std::move(of)) {}
 
-  void require_shape(const char* what, matrix_shape wanted, matrix_shape given) const {
-    if (wanted != given) [[unlikely]]
-      detail::raise(state_->full_name(), ": ", what, " of ", wanted, " was given ", given,
-                    ". Both shapes must fit each other.");
-  }
+  using base::require_shape, base::state_;
+
   template <class Make>
   void replace_tiles(Make make);
-
-  detail::container_handle<state> state_;
 };
 
 template <class T, class I>

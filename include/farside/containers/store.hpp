@@ -35,6 +35,7 @@ class store {
   using slot = typename core::V;
   using outcome = typename core::outcome;
   using changed = detail::stores::changed;
+  using own_part = detail::stores::own_part<core>;
   static constexpr auto wait = detail::map::if_blocked::wait;
 
  public:
@@ -85,22 +86,15 @@ class store {
 
   /// The value of a key, if it has one. One-sided. Up to 64 bytes: R, 1 wait. Larger: R, 1 wait, if
   /// this rank remembers where it lies, else 2R, 2 waits.
-  std::optional<V> get(const K& key) const {
-    own_part free_of_charge(*state_, key);
+  FARSIDE_HOT std::optional<V> get(const K& key) const {
     if constexpr (core::in_bucket) {
-      const detail::map::key_location where = state_->place_of(key);
-      const auto found = detail::map::find(tables_, state_, where, key, concurrency::everything);
-      if (!found || found->is_parked()) return std::nullopt;
-      return detail::map::stored<V>::read(found->words.data());
+      const auto found = detail::stores::find_directly<core>(tables_, located(key), key);
+      if (found.what == detail::map::result::done) [[likely]]
+        return detail::stores::value_of<V>(found.value);
+      return detail::stores::get_from_bucket<V>(tables_, state_, located(key), key);
+    } else {
+      return detail::stores::get_object(*state_, key);
     }
-    if (const V* kept = state_->kept(key)) return *kept;
-    if constexpr (detail::stores::can_be_got_directly<V>)
-      if (auto found = detail::stores::get_directly(*state_, key)) {
-        state_->keep(key, *found);
-        return found;
-      }
-    if (auto found = get_versioned(key)) return std::move(found->value);
-    return std::nullopt;
   }
   /// The same with its version, for update_if.
   std::optional<versioned<V>> get_versioned(const K& key) const {
@@ -403,16 +397,6 @@ class store {
   explicit store(detail::container_handle<core> of)
       : state_(std::move(of)), tables_(state_->tables.fast()) {}
 
-  /// Operations on keys that this rank holds communicate with nobody, and count as nothing.
-  class own_part {
-   public:
-    FARSIDE_HOT own_part(core& m, const K& key)
-        : quiet_(m.c, m.c.counts && m.place_of(key).member == m.members.rank()) {}
-
-   private:
-    detail::uncounted quiet_;
-  };
-
   future<bool> async_replace(const char* what, const K& key, const V& value, std::int64_t only) {
     state_->require_mutable(what);
     if constexpr (core::in_bucket)
@@ -424,6 +408,12 @@ class store {
           [&] { return state_->template replace_value<wait>(key, value, only) == changed::yes; });
   }
 
+  FARSIDE_HOT detail::map::key_location located(const K& key) const {
+    if constexpr (std::is_same_v<Placement, by_hash<K>>)
+      return {core::hash_of(key), tables_.members()};
+    else
+      return state_->place_of(key);
+  }
   template <class M>
   std::optional<M> read_cell(const K& key, std::size_t cell) const {
     own_part free_of_charge(*state_, key);

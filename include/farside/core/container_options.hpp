@@ -26,7 +26,11 @@ struct container_options {
   /// Messages wait for half of that on average, unless a thread serves (far::attention).
   std::chrono::nanoseconds computes{0};
   /// Where the container is made, for reports of programs that hang. Leave it as it is.
+#if defined(__CUDACC__)
+  std::source_location made_at{};  // nvcc 13.0 aborts on a place that is the default of a default
+#else
   std::source_location made_at = std::source_location::current();
+#endif
 };
 
 }  // namespace far::inline FARSIDE_BACKEND

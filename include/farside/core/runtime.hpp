@@ -72,6 +72,7 @@ class runtime {
     /// What serves messages. Empty: FARSIDE_ATTENTION (poll, thread), or poll. `thread` makes the
     /// runtime one for thread_level::multiple.
     std::optional<far::attention> attention{};
+    bool may_keep_processes = false;  ///< of a program that has started MPI: docs/mpi_progress.md
   };
 
   /// Collective over all ranks of the job: returns when all segments are there. 1 barrier.
@@ -122,6 +123,7 @@ class runtime {
     result.threads = with.threads;
     result.segment = with.segment;
     result.attention = with.attention;
+    result.may_keep_processes = with.may_keep_processes;
     return result;
   }
 
@@ -228,8 +230,7 @@ void runtime::start(detail::start_options start_with, const More&... more) {
   if (detail::current != nullptr || detail::process_context.load() != nullptr)
     detail::raise(
         "a second far::runtime was made while the first one lives. One is enough: it serves the "
-        "whole "
-        "process.");
+        "whole process.");
   auto target = detail::setting("FARSIDE_STATS");
   if (target == "0") target.reset();
   attention attends = detail::chosen_attention(start_with.attention);

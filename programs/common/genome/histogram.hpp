@@ -21,6 +21,13 @@ class histogram {
     ++different_;
     total_ += count;
   }
+  /// `times` k-mers that were seen `count` times, or more often where that is the last line; `sum` in all.
+  void add(std::size_t count, std::uint64_t times, std::uint64_t sum) {
+    lines_[std::min(count, lines_.size() - 1)] += times;
+    different_ += times;
+    total_ += sum;
+  }
+  std::size_t lines() const { return lines_.size(); }
   /// Collective.
   void gather() {
     far::all_reduce(std::span(lines_));

@@ -227,7 +227,7 @@ inline void session::start_mpi(const start_options& options) {
   MPI_Comm_size(MPI_COMM_WORLD, &world);
   if (world == 1 && !is_spawned_server()) refuse_to_be_alone(start);
   check_level(provided);
-  if (settings_.how == strategy::progress_rank && !owns_mpi_)
+  if (settings_.how == strategy::progress_rank && !owns_mpi_ && !options.may_keep_processes)
     raise(
         "FARSIDE_MPI=progress_rank takes some ranks out of the job for good, but this program has "
         "initialised MPI itself and counts on all of them. Use FARSIDE_MPI=spawned, "
@@ -280,6 +280,7 @@ inline void session::split_off_servers(MPI_Comm node) {
                                   settings_.servers, settings_.place);
   serves_ = serves;
   group_ = group;
+  if (serves) owns_mpi_ = true;  // it never returns to a program that would end MPI
   MPI_Comm_split(whole_, serves ? 1 : 0, rank, &comm_);
 }
 

@@ -70,6 +70,35 @@ class stripe_lock {
   std::uint32_t& word_;
 };
 
+/// By vectors of so many bytes.
+template <std::size_t Bytes, component C>
+[[gnu::always_inline]] inline void add_by_vectors(C* to, const C* from, std::size_t n) {
+  using several [[gnu::vector_size(Bytes), gnu::aligned(sizeof(C)), gnu::may_alias]] = C;
+  constexpr std::size_t many = Bytes / sizeof(C);
+  std::size_t i = 0;
+  for (; i + 4 * many <= n; i += 4 * many) {
+    auto* t = reinterpret_cast<several*>(to + i);
+    auto* f = reinterpret_cast<const several*>(from + i);
+    const several a = t[0] + f[0], b = t[1] + f[1], c = t[2] + f[2], d = t[3] + f[3];
+    t[0] = a, t[1] = b, t[2] = c, t[3] = d;
+  }
+  for (; i < n; ++i) to[i] += from[i];
+}
+
+#if defined(__x86_64__)
+/// Programs are compiled for any x86-64, whose vectors have 16 bytes. MPI's own sums use what there
+/// is: from memory of the second cache these are a sixth faster.
+template <component C>
+[[gnu::target("avx2"), gnu::noinline]] void add_with_wide_vectors(C* to, const C* from,
+                                                                  std::size_t n) {
+  add_by_vectors<32>(to, from, n);
+}
+inline bool has_wide_vectors() {
+  static const bool has = __builtin_cpu_supports("avx2") != 0;
+  return has;
+}
+#endif
+
 /// to[i] += from[i], of whoever holds the lock. Each element is loaded and stored once, since gets
 /// may look.
 template <component C>
@@ -79,17 +108,12 @@ void add_with_lock(C* to, const C* from, std::size_t n) {
     std::atomic_ref<C> element(to[i]);
     element.store(element.load(std::memory_order_relaxed) + from[i], std::memory_order_relaxed);
   }
+#elif defined(__x86_64__)
+  constexpr std::size_t worth_a_call = 64;
+  if (n >= worth_a_call && has_wide_vectors()) return add_with_wide_vectors(to, from, n);
+  add_by_vectors<16>(to, from, n);
 #else
-  using several [[gnu::vector_size(16), gnu::aligned(sizeof(C)), gnu::may_alias]] = C;
-  constexpr std::size_t many = 16 / sizeof(C);
-  std::size_t i = 0;
-  for (; i + 4 * many <= n; i += 4 * many) {
-    auto* t = reinterpret_cast<several*>(to + i);
-    auto* f = reinterpret_cast<const several*>(from + i);
-    const several a = t[0] + f[0], b = t[1] + f[1], c = t[2] + f[2], d = t[3] + f[3];
-    t[0] = a, t[1] = b, t[2] = c, t[3] = d;
-  }
-  for (; i < n; ++i) to[i] += from[i];
+  add_by_vectors<16>(to, from, n);
 #endif
 }
 

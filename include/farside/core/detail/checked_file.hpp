@@ -102,6 +102,8 @@ std::string problem_of(Work work) {
     std::string_view words = e.what();
     if (words.starts_with("farside: ")) words.remove_prefix(9);
     return std::string(words);
+  } catch (...) {
+    return "an exception that is no std::exception";
   }
 }
 

@@ -109,13 +109,13 @@ class device_ptr {
   std::uint64_t raw_ = 0;
 };
 
-/// A pointer of another type to this address; alignment is the caller's to mind.
+/// A pointer of another type to this address; alignment is the caller's to mind. Local; no communication.
 template <class U, class T>
 FARSIDE_KERNEL_CODE constexpr device_ptr<U> pointer_cast(device_ptr<T> p) {
   return device_ptr<U>::from_raw(p.raw());
 }
 
-/// "device 2:0x1f00", or "null".
+/// "device 2:0x1f00", or "null". Local; no communication.
 template <class T>
 std::string to_text(device_ptr<T> p) {
   if (!p) return "null";

@@ -36,13 +36,16 @@ struct device_fault {
 /// or atomic each, over the link between devices where the memory is another device's.
 class device_view {
  public:
+  /// Of no memory. Local; no communication.
   device_view() = default;
   /// For the library. `bases` lies in device memory: the address of each rank's segment, or null.
   FARSIDE_KERNEL_CODE device_view(std::byte* const* bases, std::byte* own, rank_t rank,
                                   rank_t nprocs, std::size_t bytes)
       : bases_(bases), own_(own), bytes_(bytes), rank_(rank), nprocs_(nprocs) {}
 
+  /// The rank whose kernel this is, and how many there are. Local; no communication.
   FARSIDE_KERNEL_CODE rank_t rank() const { return rank_; }
+  /// How many ranks there are. Local; no communication.
   FARSIDE_KERNEL_CODE rank_t nprocs() const { return nprocs_; }
 
   /// Where `n` objects lie for this kernel. 1 load for other ranks' memory. Checked builds end a kernel
@@ -69,10 +72,12 @@ class device_view {
     *address(p) = value;
   }
 
+  /// Whole words, also while others change them. 1 load.
   template <detail::atomic_word T>
   FARSIDE_KERNEL_CODE T atomic_load(device_ptr<T> p) const {
     return detail::kernel_atomics::load(address(p));
   }
+  /// Likewise. Costs 1 store.
   template <detail::atomic_word T>
   FARSIDE_KERNEL_CODE void atomic_store(device_ptr<T> p, T value) const {
     detail::kernel_atomics::store(address(p), value);

@@ -20,7 +20,8 @@ inline void check_cusparse(cusparseStatus_t status, const char* what) {
     return;
   if (status == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES)
     raise<allocation_error>("cuSPARSE has not enough memory for ", what,
-                            ". Give far::device more (FARSIDE_DEVICE_SEGMENT=SIZE), or cut matrices into smaller tiles.");
+                            ". Give far::device more (FARSIDE_DEVICE_SEGMENT=SIZE), or cut "
+                            "matrices into smaller tiles.");
   raise("cuSPARSE failed at ", what, ": ", cusparseGetErrorString(status),
         ". Kernels run later than they are launched: an earlier one may be at fault.");
 }
@@ -102,10 +103,12 @@ class device_library {
     if (c.shape.size() == 0 || a.shape.columns == 0) return;
     check_cublas(cublasSetStream(handles_.blas, on_.native()), "taking a stream");
     // Setting a stream takes the workspace away.
-    check_cublas(cublasSetWorkspace(handles_.blas, handles_.work.get().local(), handles_.work.bytes()),
-                 "taking memory");
+    check_cublas(
+        cublasSetWorkspace(handles_.blas, handles_.work.get().local(), handles_.work.bytes()),
+        "taking memory");
     const T one = 1;
-    const auto m = static_cast<std::int64_t>(c.shape.rows), n = static_cast<std::int64_t>(c.shape.columns),
+    const auto m = static_cast<std::int64_t>(c.shape.rows),
+               n = static_cast<std::int64_t>(c.shape.columns),
                k = static_cast<std::int64_t>(a.shape.columns);
     auto run = [&](auto gemm) {
       check_cublas(gemm(handles_.blas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, b.data.local(), n,
@@ -120,7 +123,8 @@ class device_library {
 
   /// c = c + a b. Issued; the memory that it works in is kept until the next one.
   template <class T, class I>
-  void spmm(const device_csr_view<T, I>& a, device_matrix_view<const T> b, device_matrix_view<T> c) {
+  void spmm(const device_csr_view<T, I>& a, device_matrix_view<const T> b,
+            device_matrix_view<T> c) {
     require_type<T>();
     if (a.nnz == 0 || c.shape.size() == 0) return;
     check_cusparse(cusparseSetStream(handles_.sparse, on_.native()), "taking a stream");
@@ -130,10 +134,10 @@ class device_library {
     constexpr auto type = std::is_same_v<T, double> ? CUDA_R_64F : CUDA_R_32F;
     constexpr auto as_is = CUSPARSE_OPERATION_NON_TRANSPOSE;
     std::size_t bytes = 0;
-    check_cusparse(cusparseSpMM_bufferSize(handles_.sparse, as_is, as_is, &one, of_a.handle,
-                                           of_b.handle, &one, of_c.handle, type,
-                                           CUSPARSE_SPMM_CSR_ALG2, &bytes),
-                   "sizing a product");
+    check_cusparse(
+        cusparseSpMM_bufferSize(handles_.sparse, as_is, as_is, &one, of_a.handle, of_b.handle, &one,
+                                of_c.handle, type, CUSPARSE_SPMM_CSR_ALG2, &bytes),
+        "sizing a product");
     if (bytes > spmm_work_.bytes()) {
       on_.synchronize();  // the one before works in what is given back
       spmm_work_ = device_block(gpu_, bytes);
@@ -149,8 +153,7 @@ class device_library {
   device_csr<T, I> spgemm(const device_csr_view<T, I>& a, const device_csr_view<T, I>& b) {
     require_type<T>();
     check_cusparse(cusparseSetStream(handles_.sparse, on_.native()), "taking a stream");
-    const int first = static_cast<int>(
-        integer_setting("FARSIDE_DEVICE_SPGEMM", 1, 3).value_or(1));
+    const int first = static_cast<int>(integer_setting("FARSIDE_DEVICE_SPGEMM", 1, 3).value_or(1));
     try {
       if (first == 1) return spgemm_by(CUSPARSE_SPGEMM_ALG1, a, b);
     } catch (const allocation_error&) {
@@ -192,7 +195,9 @@ class device_library {
     auto address = [](const device_block& of) -> void* {
       return of.get() ? static_cast<void*>(of.get().local()) : nullptr;
     };
-    auto room = [&](std::size_t bytes) { return device_block(gpu_, std::max<std::size_t>(bytes, 1)); };
+    auto room = [&](std::size_t bytes) {
+      return device_block(gpu_, std::max<std::size_t>(bytes, 1));
+    };
     std::size_t bytes = 0;
     step(cusparseSpGEMM_workEstimation, "estimating work", &bytes, nullptr);
     const device_block estimate = room(bytes);
@@ -202,7 +207,8 @@ class device_library {
       step(cusparseSpGEMM_compute, "sizing a product", &bytes, nullptr);
     } else {
       std::size_t least = 0;
-      step(cusparseSpGEMM_estimateMemory, "estimating memory", part_of_products, &least, nullptr, nullptr);
+      step(cusparseSpGEMM_estimateMemory, "estimating memory", part_of_products, &least, nullptr,
+           nullptr);
       const device_block for_estimate = room(least);
       step(cusparseSpGEMM_estimateMemory, "estimating memory", part_of_products, &least,
            address(for_estimate), &bytes);
@@ -210,7 +216,8 @@ class device_library {
     const device_block work = room(bytes);
     step(cusparseSpGEMM_compute, "a product of sparse matrices", &bytes, address(work));
     std::int64_t rows = 0, columns = 0, nnz = 0;
-    check_cusparse(cusparseSpMatGetSize(of_c.handle, &rows, &columns, &nnz), "the size of a product");
+    check_cusparse(cusparseSpMatGetSize(of_c.handle, &rows, &columns, &nnz),
+                   "the size of a product");
     if (nnz == 0) {
       on_.synchronize();
       return device_csr<T, I>(shape);
@@ -220,9 +227,10 @@ class device_library {
     check_cusparse(cusparseCsrSetPointers(of_c.handle, to.row_begin.local(), to.columns.local(),
                                           to.values.local()),
                    "naming a product");
-    check_cusparse(cusparseSpGEMM_copy(handles_.sparse, as_is, as_is, &one, of_a.handle, of_b.handle,
-                                       &zero, of_c.handle, type, algorithm, made.handle),
-                   "copying a product");
+    check_cusparse(
+        cusparseSpGEMM_copy(handles_.sparse, as_is, as_is, &one, of_a.handle, of_b.handle, &zero,
+                            of_c.handle, type, algorithm, made.handle),
+        "copying a product");
     on_.synchronize();
     return result;
   }

@@ -65,8 +65,8 @@ FARSIDE_KERNEL_CODE inline unsigned flags_in(std::uint64_t word) {
 
 /// How many fresh entries of B there are before one.
 struct fresh_before {
-  device_ptr<std::uint64_t> fresh{};        ///< a byte for each, in words
-  device_ptr<std::uint32_t> of_each_64{};   ///< how many are before each 64
+  device_ptr<std::uint64_t> fresh{};       ///< a byte for each, in words
+  device_ptr<std::uint32_t> of_each_64{};  ///< how many are before each 64
 
   FARSIDE_KERNEL_CODE std::size_t operator()(const device_view& d, std::size_t e) const {
     std::size_t n = d.get(of_each_64 + static_cast<std::ptrdiff_t>(e / 64));
@@ -135,7 +135,8 @@ struct place_rows {
   FARSIDE_KERNEL_CODE void operator()(const device_view& d, std::size_t i) const {
     auto at = static_cast<std::ptrdiff_t>(i);
     const auto in_b = static_cast<std::size_t>(d.get(b.row_begin + at));
-    d.put(c.row_begin + at, static_cast<I>(d.get(a.row_begin + at) + static_cast<I>(before(d, in_b))));
+    d.put(c.row_begin + at,
+          static_cast<I>(d.get(a.row_begin + at) + static_cast<I>(before(d, in_b))));
   }
 };
 
@@ -209,8 +210,9 @@ device_csr<T, I> sparse_sum(const device& gpu, device_stream& on, const device_c
   std::size_t counts = 0;
   for (std::size_t n : levels) counts += n;
   device_block memory(gpu, groups * 64 + counts * sizeof(std::uint32_t));
-  fresh_before before{pointer_cast<std::uint64_t>(memory.get()),
-                      pointer_cast<std::uint32_t>(memory.get() + static_cast<std::ptrdiff_t>(groups * 64))};
+  fresh_before before{
+      pointer_cast<std::uint64_t>(memory.get()),
+      pointer_cast<std::uint32_t>(memory.get() + static_cast<std::ptrdiff_t>(groups * 64))};
   on.fill(before.fresh, 0, groups * 8);
   on.launch(b.nnz, mark_fresh<T, I>{a, b, before.fresh});
   on.launch(groups, count_fresh{before.fresh, before.of_each_64});

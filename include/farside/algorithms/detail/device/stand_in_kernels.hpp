@@ -11,8 +11,7 @@ namespace far::inline FARSIDE_BACKEND::detail {
 
 class device_library {
  public:
-  device_library(const device& gpu, device_stream& on)
-      : gpu_(gpu), on_(on), state_(&gpu.state()) {}
+  device_library(const device& gpu, device_stream& on) : gpu_(gpu), on_(on), state_(&gpu.state()) {}
 
   /// c = c + a b. Issued.
   template <class T>
@@ -20,7 +19,8 @@ class device_library {
     on_.perform([s = state_, a, b, c] { far::gemm(host(s, a), host(s, b), host(s, c)); });
   }
   template <class T, class I>
-  void spmm(const device_csr_view<T, I>& a, device_matrix_view<const T> b, device_matrix_view<T> c) {
+  void spmm(const device_csr_view<T, I>& a, device_matrix_view<const T> b,
+            device_matrix_view<T> c) {
     if (a.nnz == 0) return;
     on_.perform([s = state_, a, b, c] {
       const auto offsets = row_begin_of(s, a);

@@ -21,8 +21,10 @@ class tiled_product final : public product<A, B, C, Over> {
     if (how.stealing != stealing::none) {
       const matrix_shape still = of_c ? c.grid_shape() : a.grid_shape();
       const std::size_t pieces = of_c ? tiles.k : tiles.n;
-      grid_.emplace(c.members(), still, std::max<std::size_t>(1, pieces), [&](matrix_index tile) {
-        return of_c ? c.layout().owner(tile) : a.owner(tile);
+      base::or_abandon([&] {
+        grid_.emplace(c.members(), still, std::max<std::size_t>(1, pieces), [&](matrix_index tile) {
+          return of_c ? c.layout().owner(tile) : a.owner(tile);
+        });
       });
       if (how.stealing == stealing::random)
         source_ = random_stealing(*grid_, still, of_c, tiles, me);
@@ -108,10 +110,17 @@ class summa_product final : public product<A, B, C, Over> {
       : base(a, b, c, over, how, stationary::summa), grid_(c.layout().process_grid()) {
     const rank_t me = c.members().rank();
     const bool takes_part = me < c.layout().holders();
-    row_ = c.members().split(takes_part ? static_cast<int>(me / grid_.columns) : -1,
-                             static_cast<int>(me));
-    column_ = c.members().split(takes_part ? static_cast<int>(me % grid_.columns) : -1,
-                                static_cast<int>(me));
+    base::or_abandon([&] {
+      row_ = c.members().split(takes_part ? static_cast<int>(me / grid_.columns) : -1,
+                               static_cast<int>(me));
+      try {
+        column_ = c.members().split(takes_part ? static_cast<int>(me % grid_.columns) : -1,
+                                    static_cast<int>(me));
+      } catch (const allocation_error&) {
+        row_ = {};  // here, as a team that ends while an exception flies keeps its memory
+        throw;
+      }
+    });
     own_ = c.my_tiles();
   }
 
@@ -132,6 +141,11 @@ class summa_product final : public product<A, B, C, Over> {
       ++k_;  // this member has no tile of C, but tiles of A and B that others need
     }
     return std::nullopt;
+  }
+  /// Before an exception flies: teams that end while it does give no memory back.
+  void release() override {
+    row_ = {};
+    column_ = {};
   }
   /// This member cannot go on, but the others wait for its tiles.
   void after_failure() override {

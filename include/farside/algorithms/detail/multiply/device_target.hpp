@@ -198,9 +198,8 @@ class device_sparse_target : device_target_base<C, Over> {
       arrive(task.c, part_number(task), std::move(made));
     } else if (made->nnz() != 0 || how.ordered) {
       const auto view = made->view();
-      auto leaving = base::room(made->bytes(), [&] {
-        return std::function<void()>([made]() mutable { made.reset(); });
-      });
+      auto leaving = base::room(
+          made->bytes(), [&] { return std::function<void()>([made]() mutable { made.reset(); }); });
       const auto at = pointer_cast<std::byte>(view.row_begin);
       base::send_block(task.c, std::move(leaving), at,
                        {.nnz = view.nnz, .sorted = view.sorted, .order = part_number(task)});
@@ -222,7 +221,8 @@ class device_sparse_target : device_target_base<C, Over> {
     }
     auto kept = std::make_shared<device_csr<T, I>>(gpu, shape, view.nnz, view.sorted);
     stream.copy(pointer_cast<std::byte>(kept->view().row_begin),
-                device_ptr<const std::byte>(pointer_cast<std::byte>(view.row_begin)), block.bytes());
+                device_ptr<const std::byte>(pointer_cast<std::byte>(view.row_begin)),
+                block.bytes());
     stream.synchronize();
     arrive(tile, of.order, std::move(kept));
   }

@@ -28,6 +28,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
@@ -52,6 +53,7 @@ struct multiply_estimate {
   }
 };
 
+/// "c", "near" and so on, as options of programs have them. Local; no communication.
 inline std::string to_text(stationary algorithm) {
   constexpr const char* names[] = {"automatic", "c", "a", "b", "layers", "summa", "slices"};
   return names[static_cast<int>(algorithm)];
@@ -70,37 +72,39 @@ inline const char* name_of(stationary algorithm) {
   return names[static_cast<int>(algorithm)];
 }
 
-/// Products, and bytes of a partial tile of C.
-struct piece_size {
-  double products = 0, c_bytes = 0;
-};
+/// How many products a piece takes, whose tiles have entries.
 template <class A, class B, class C>
-piece_size size_of_piece(const A& a, const B& b, const C& c, matrix_index tile, std::size_t k) {
+double products_of_piece(const A& a, const B& b, const C& c, matrix_index tile, std::size_t k) {
   const matrix_shape of_c = c.layout().tile_shape(tile);
-  const auto m = static_cast<double>(of_c.rows), n = static_cast<double>(of_c.columns);
   const std::size_t deep = a.tile_shape().columns;
   const auto depth = static_cast<double>(
       std::min(deep, a.shape().columns - std::min(k * deep, a.shape().columns)));
-  piece_size result;
   if constexpr (!A::is_sparse)
-    result.products = m * depth * n;
+    return static_cast<double>(of_c.size()) * depth;
   else if constexpr (!B::is_sparse)
-    result.products = static_cast<double>(a.entries({tile.row, k})) * n;
+    return static_cast<double>(a.entries({tile.row, k}) * of_c.columns);
   else
-    result.products = static_cast<double>(a.entries({tile.row, k})) *
-                      static_cast<double>(b.entries({k, tile.column})) / std::max(1.0, depth);
-  if constexpr (is_dense_matrix<C>) {
-    result.c_bytes = m * n * sizeof(typename C::value_type);
-  } else {
-    const double entries = m * n * (1 - std::exp(-result.products / std::max(1.0, m * n)));
-    result.c_bytes =
-        entries * (sizeof(typename C::value_type) + sizeof(typename C::index_type)) + 8 * (m + 1);
-  }
-  return result;
+    return static_cast<double>(a.entries({tile.row, k})) *
+           static_cast<double>(b.entries({k, tile.column})) / std::max(1.0, depth);
 }
 
-/// Calls visit(member, tile of C, k, whether it is the first or last one of its partial tile) for all
-/// pieces, by the member that an algorithm has it multiplied by.
+/// Bytes of a partial tile that sums up so many products. 0: there is none.
+template <class C>
+double bytes_of_part(const C& c, matrix_index tile, double products) {
+  const matrix_shape of = c.layout().tile_shape(tile);
+  const auto places = static_cast<double>(of.size());
+  if constexpr (is_dense_matrix<C>) {
+    return places * sizeof(typename C::value_type);
+  } else {
+    if (products == 0) return 0;
+    const double entries = -places * std::expm1(-products / std::max(1.0, places));
+    return entries * (sizeof(typename C::value_type) + sizeof(typename C::index_type)) +
+           8 * static_cast<double>(of.rows + 1);
+  }
+}
+
+/// Calls visit(member, tile of C, k, whether it is the last one of its partial tile) for all pieces, by
+/// the member that an algorithm has it multiplied by; those of a partial tile one after another.
 template <class A, class B, class C, class Visit>
 void for_each_piece(stationary algorithm, const A& a, const B& b, const C& c, Visit visit) {
   const tile_counts tiles{c.grid_shape().rows, c.grid_shape().columns, a.grid_shape().columns};
@@ -174,23 +178,27 @@ multiply_estimate estimate(stationary algorithm, const A& a, const B& b, const C
   }
   const bool in_step = algorithm == stationary::summa;
   if (in_step) add_broadcasts(result, a, b, c);
-  for_each_piece(algorithm, a, b, c,
-                 [&](rank_t member, matrix_index tile, std::size_t k, bool completes) {
-                   auto& m = result.members[member];
-                   if (a.is_empty({tile.row, k}) || b.is_empty({k, tile.column})) return;
-                   const piece_size size = size_of_piece(a, b, c, tile, k);
-                   m.products += size.products;
-                   result.largest_piece = std::max(result.largest_piece, size.products);
-                   if (!in_step && a.owner({tile.row, k}) != member)
-                     m.bytes_fetched += static_cast<double>(a.bytes({tile.row, k}));
-                   if (!in_step && b.owner({k, tile.column}) != member)
-                     m.bytes_fetched += static_cast<double>(b.bytes({k, tile.column}));
-                   const rank_t owner = c.layout().owner(tile);
-                   if (completes && owner != member) m.bytes_sent += size.c_bytes;
-                   // A sparse partial tile is merged with others wherever it was made, a dense one is not.
-                   if (completes && (owner != member || is_sparse_matrix<C>))
-                     result.members[owner].bytes_added += size.c_bytes;
-                 });
+  double in_part = 0;  // products of a partial tile so far
+  auto visit = [&](rank_t member, matrix_index tile, std::size_t k, bool completes) {
+    auto& m = result.members[member];
+    if (!a.is_empty({tile.row, k}) && !b.is_empty({k, tile.column})) {
+      const double products = products_of_piece(a, b, c, tile, k);
+      in_part += products;
+      m.products += products;
+      result.largest_piece = std::max(result.largest_piece, products);
+      if (!in_step && a.owner({tile.row, k}) != member)
+        m.bytes_fetched += static_cast<double>(a.bytes({tile.row, k}));
+      if (!in_step && b.owner({k, tile.column}) != member)
+        m.bytes_fetched += static_cast<double>(b.bytes({k, tile.column}));
+    }
+    if (!completes) return;
+    const rank_t owner = c.layout().owner(tile);
+    const double bytes = bytes_of_part(c, tile, std::exchange(in_part, 0));
+    if (owner != member) m.bytes_sent += bytes;
+    // A sparse partial tile is merged with others wherever it was made, a dense one is not.
+    if (owner != member || is_sparse_matrix<C>) result.members[owner].bytes_added += bytes;
+  };
+  for_each_piece(algorithm, a, b, c, visit);
   return result;
 }
 

@@ -154,6 +154,18 @@ class product : public multiply_work {
     piece.b = b_.async_tile(at_b);
   }
   virtual void release() {}
+  /// Collective: work() of a constructor. Where it throws, on all members, what is there is given back.
+  template <class Work>
+  void or_abandon(Work work) {
+    try {
+      work();
+    } catch (const rank_failure&) {
+      throw;
+    } catch (...) {
+      box_.release();
+      throw;
+    }
+  }
   /// What others wait for although this member multiplies no more.
   virtual void after_failure() {}
 

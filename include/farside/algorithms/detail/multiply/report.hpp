@@ -44,17 +44,24 @@ struct multiply_report {
 
 /// A table for people: a row for each member, and the means. Local; no communication.
 inline std::string to_text(const multiply_report& of) {
-  std::string out = of.algorithm + "\n" +
-                    "  member  compute  communicate  accumulate  imbalance    total  pieces  stolen"
-                    "    fetched       sent\n";
+  double longest = 0;
+  for (const auto& t : of.members) longest = std::max(longest, t.total);
+  const bool short_one = longest < 10;
+  const double scale = short_one ? 1e3 : 1;
+  const char* unit = short_one ? "ms" : "s ";
+  std::string out =
+      of.algorithm + "\n" +
+      "  member    compute  communicate  accumulate  imbalance     total  pieces  stolen"
+      "     fetched        sent\n";
   auto row = [&](const char* name, const multiply_times& t) {
-    char line[192];
+    char line[224];
     std::snprintf(
         line, sizeof line,
-        "  %6s %7.3f s    %7.3f s   %7.3f s  %7.3f s %6.3f s %7llu %7llu %7.1f MB %7.1f MB\n", name,
-        t.compute, t.communicate, t.accumulate, t.imbalance, t.total,
-        static_cast<unsigned long long>(t.pieces), static_cast<unsigned long long>(t.stolen),
-        static_cast<double>(t.bytes_fetched) / 1e6, static_cast<double>(t.bytes_sent) / 1e6);
+        "  %6s %7.2f %s   %8.2f %s  %7.2f %s %7.2f %s %6.2f %s %7llu %7llu %7.2f MB %7.2f MB\n",
+        name, scale * t.compute, unit, scale * t.communicate, unit, scale * t.accumulate, unit,
+        scale * t.imbalance, unit, scale * t.total, unit, static_cast<unsigned long long>(t.pieces),
+        static_cast<unsigned long long>(t.stolen), static_cast<double>(t.bytes_fetched) / 1e6,
+        static_cast<double>(t.bytes_sent) / 1e6);
     out += line;
   };
   multiply_times mean;

@@ -56,14 +56,19 @@ class update_box {
   struct outgoing {
     ptr<unit> where;
     std::size_t bytes = 0;
-    std::size_t beside = 0;       ///< bytes of other memory that it names and keeps
+    std::size_t beside = 0;             ///< bytes of other memory that it names and keeps
     std::function<void()> let_go = {};  ///< gives that back, when the owner has taken it
     std::byte* data() const { return reinterpret_cast<std::byte*>(where.local()) + sizeof(header); }
   };
 
   /// Collective over `over`. `limit` bytes may be out at a time.
   update_box(const team& over, std::size_t limit) : over_(over), limit_(limit), rest_(over) {
-    heads_ = alloc_together<std::uint64_t>(over, "multiply: the list of updates", 1);
+    try {
+      heads_ = alloc_together<std::uint64_t>(over, "multiply: the list of updates", 1);
+    } catch (const allocation_error&) {
+      rest_.release();  // no member has begun to use it
+      throw;
+    }
     put(heads_[over.rank()], std::uint64_t{0});
     flush(heads_[over.rank()].rank());
     barrier(over);

@@ -305,9 +305,7 @@ class memory {
   gate gate_;  ///< guards client_, server_ and all calls of MPI here
   client client_;
   server server_;
-  bool oversubscribed_ = false;
-  bool strict_ = false;
-  bool serves_in_calls_ = false;
+  bool oversubscribed_ = false, strict_ = false, serves_in_calls_ = false;
   std::atomic<unsigned> calls_ = 0;
   std::atomic<std::uint64_t> pauses_began_ = 0;
   std::atomic<bool> ends_ = false;

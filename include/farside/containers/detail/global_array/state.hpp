@@ -109,21 +109,13 @@ struct global_array_state : shared_state {
     return result;
   }
   ptr<T> element(const index& place) const {
-    ptr<T> result;
-    layout.for_each_piece(box_of(place), [&](const piece& p) {
-      result = parts[p.member] + place_in(p, strides_of(p.block), place);
-    });
-    return result;
-  }
-  static box box_of(const index& place) {
-    box result{place, place};
-    for (std::size_t d = 0; d < N; ++d) ++result.last[d];
-    return result;
+    const piece p = layout.piece_of(place);
+    return parts[p.member] + place_in(p, strides_of(p.block), place);
   }
   array_view<T, N> local(std::size_t n) const {
     const rank_t me = members.rank();
     const box block = layout.block(me, n);
-    if (block.empty()) return {};
+    if (block.empty()) return {nullptr, block, ghosts};
     const piece all{me, n, block, block};
     return {parts[me].local() + place_in(all, strides_of(block), block.first), block, ghosts};
   }

@@ -31,21 +31,29 @@ concept bucket_reader = requires(A& in, word index, head h, typename T::entry& c
   { A::is_fast } -> std::convertible_to<bool>;  ///< declines what seldom happens
 };
 
+inline constexpr word at_head = 0, at_value = 2;  ///< words of a bucket that atomics change
+
 /// What changing needs. Whoever wins a head writes the body, and settles what ends with an atomic.
 template <class A, class T>
-concept bucket_access =
-    bucket_reader<A, T> &&
-    requires(A& in, word index, head& expected, head desired, word& seen, typename T::entry& body) {
-      { A::is_far } -> std::convertible_to<bool>;
-      /// Whether a head was `expected` and is now `desired`; else `expected` becomes what it is.
-      { in.change(index, expected, desired) } -> std::same_as<bool>;
-      { in.take_if_empty(index, desired) } -> std::same_as<bool>;
-      in.write(index, desired, body, true);  ///< value, and if `fresh` key, of a head won
-      in.complete();                         ///< all that was written
-      in.settle();                           ///< gets that begin later see the last atomic
-      { in.change_cell(index, seen, seen) } -> std::same_as<bool>;  ///< as change(), of a cell
-      { in.add_to_cell(index, seen) } -> std::same_as<word>;        ///< what it was before
-    };
+concept bucket_access = bucket_reader<A, T> && requires(A& in, word index, head h, word& seen,
+                                                        typename T::entry& body) {
+  { A::is_far } -> std::convertible_to<bool>;
+  { in.may_create() } -> std::same_as<bool>;  ///< all of the table before has moved into it
+  /// Whether a word was `seen` and is now another; else `seen` becomes what it is.
+  { in.change(index, at_head, seen, seen) } -> std::same_as<bool>;
+  { in.add_to_cell(index, seen) } -> std::same_as<word>;  ///< what it was before
+  in.write(index, h, body, true);  ///< value, and if `fresh` key, of a head won; complete
+  in.settle();                     ///< gets that begin later see the last atomic
+};
+
+/// Whether a head was `expected` and is now `desired`; else `expected` becomes what it is.
+template <class Access>
+FARSIDE_HOT inline bool change_head(Access& in, word i, head& expected, head desired) {
+  word seen = expected.raw();
+  const bool won = in.change(i, at_head, seen, desired.raw());
+  expected = head(seen);
+  return won;
+}
 
 /// Buckets by loads, stores and CPU atomics. The fast path is without a context: it waits for
 /// nobody, and is closed while somebody counts. Elsewhere what each access stands for is counted.
@@ -74,14 +82,16 @@ class direct_access {
   static constexpr std::size_t words = T::bucket_words;
   static constexpr bool is_far = false, is_fast = Fast;
 
-  FARSIDE_HOT explicit direct_access(const table& t)
+  /// Of a settled table.
+  FARSIDE_HOT direct_access(word* buckets, word capacity)
     requires Fast
-      : capacity_(t.capacity), base_(t.direct) {}
+      : capacity_(capacity), base_(buckets) {}
   direct_access(context& c, const table& t)
     requires(!Fast)
-      : capacity_(t.capacity), base_(t.direct), c_(&c), rank_(t.rank()) {}
+      : capacity_(t.capacity), base_(t.direct), c_(&c), table_(&t) {}
 
   FARSIDE_HOT word capacity() const { return capacity_; }
+  FARSIDE_HOT bool may_create() const { return Fast || table_->is_settled(); }
   void forget() { end_ = 0; }
   void wait() { c_->wait_round(); }
 
@@ -126,29 +136,22 @@ class direct_access {
     }
   }
 
-  FARSIDE_HOT bool change(word i, head& expected, head desired) {
+  FARSIDE_HOT bool change(word i, word which, word& seen, word desired) {
     count(operation::atomic, 8);
-    if (expected.is_empty()) {
-      if (inline_claim(bucket(i)[0], desired.raw(), claim_order)) return true;
-      expected = head(load_relaxed(bucket(i)[0]));
-      return false;
-    }
-    word raw = expected.raw();
-    const bool won = cpu_compare_swap(bucket(i)[0], raw, desired.raw());
-    expected = head(raw);
-    return won;
-  }
-  /// Looks first: the line is needed anyway, and the rest of a probe starts from it.
-  FARSIDE_HOT bool take_if_empty(word i, head desired) {
-    count(operation::atomic, 8);
-    word* at = bucket(i);
-    if (load_relaxed(at[0]) != 0) return false;
-    if (FARSIDE_MUTANT(map_taken_by_a_store)) return store_relaxed(at[0], desired.raw()), true;
-    return inline_claim(at[0], desired.raw(), claim_order);
+    word& at = bucket(i)[which];
+    if (which != at_head || seen != 0) return cpu_compare_swap(at, seen, desired);
+    // Looks first: the line is needed anyway, and the rest of a probe starts from it.
+    seen = load_relaxed(at);
+    if (seen != 0) return false;
+    if (FARSIDE_MUTANT(map_taken_by_a_store)) return store_relaxed(at, desired), true;
+    if (inline_claim(at, desired, claim_order)) return true;
+    seen = load_relaxed(at);
+    return false;
   }
 
-  FARSIDE_HOT void write(word i, head h, const entry& from, bool fresh) {
+  FARSIDE_HOT void write(word i, head h, const entry& from, bool fresh, bool complete = true) {
     count(operation::put, sizeof(entry) - 8);
+    if (complete) count(operation::flush, 0);
     word* at = bucket(i);
     // For the second look of readers, see above. A bucket that was empty has no earlier version.
     if (!fresh) release_fence();
@@ -159,20 +162,11 @@ class direct_access {
     for (std::size_t k = 0; k < entry::value_words; ++k) store_relaxed(at[2 + k], from.body[k]);
     atomic(at[1]).store(h.version(), publish_order);
   }
-  FARSIDE_HOT void complete() { count(operation::flush, 0); }
-  FARSIDE_HOT void write_through(word i, head h, const entry& from, bool fresh) {
-    write(i, h, from, fresh);
-    complete();
-  }
   FARSIDE_HOT void settle() {}  // atomics on cells and heads are in order with loads that settle
 
-  FARSIDE_HOT bool change_cell(word i, word& expected, word desired) {
-    count(operation::atomic, 8);
-    return cpu_compare_swap(bucket(i)[2], expected, desired);
-  }
   FARSIDE_HOT word add_to_cell(word i, word step) {
     count(operation::atomic, 8);
-    return cpu_fetch<atomic_op::add>(bucket(i)[2], step);
+    return cpu_fetch<atomic_op::add>(bucket(i)[at_value], step);
   }
 
  private:
@@ -181,7 +175,7 @@ class direct_access {
 
   FARSIDE_HOT word* bucket(word i) const { return base_ + i * words; }
   FARSIDE_HOT void count(operation kind, std::size_t bytes) {
-    if constexpr (!Fast) note(*c_, kind, rank_, bytes, kind != operation::put);
+    if constexpr (!Fast) note(*c_, kind, table_->rank(), bytes, kind != operation::put);
   }
   /// As a far_access would have fetched them.
   void count_window(word i) {
@@ -189,13 +183,13 @@ class direct_access {
     word n = end_ == 0 ? window<entry> : std::min<word>(2 * (end_ - first_), 512 / words);
     first_ = i;
     end_ = std::min(i + std::max<word>(n, 1), capacity_);
-    note(*c_, operation::get, rank_, (end_ - first_) * sizeof(entry), true);
+    note(*c_, operation::get, table_->rank(), (end_ - first_) * sizeof(entry), true);
   }
 
   word capacity_;
   word* base_;
   context* c_ = nullptr;
-  rank_t rank_ = 0;
+  const table* table_ = nullptr;
   word first_ = 0, end_ = 0;
 };
 
@@ -210,9 +204,15 @@ class local_access {
   static constexpr std::size_t words = T::bucket_words;
   static constexpr bool is_far = false, is_fast = Fast;
 
-  FARSIDE_HOT local_access(const table& t, bool coherent) : table_(t), coherent_(coherent) {}
+  FARSIDE_HOT local_access(word* buckets, word capacity)
+    requires Fast
+      : capacity_(capacity), base_(buckets) {}
+  local_access(const table& t, bool coherent)
+    requires(!Fast)
+      : capacity_(t.capacity), base_(t.own), masks_(coherent ? nullptr : &t) {}
 
-  FARSIDE_HOT word capacity() const { return table_.capacity; }
+  FARSIDE_HOT word capacity() const { return capacity_; }
+  FARSIDE_HOT bool may_create() const { return true; }
   void forget() {}
   void wait() {}
   FARSIDE_HOT head top(word i) { return head(load_relaxed(bucket(i)[0])); }
@@ -221,52 +221,37 @@ class local_access {
   FARSIDE_HOT read_result read(word i, head h, entry& out) {
     out.head_word = h.raw();
     for (std::size_t k = 0; k + 2 < words; ++k) out.body[k] = load_relaxed(bucket(i)[k + 2]);
-    if (!coherent_) out.mask(h, where(i));
+    if (masks()) out.mask(h, where(i));
     return read_result::whole;
   }
-  FARSIDE_HOT bool change(word i, head& expected, head desired) {
-    word seen = expected.raw();
-    const bool same = change_word(bucket(i)[0], seen, desired.raw());
-    expected = head(seen);
+  FARSIDE_HOT bool change(word i, word which, word& seen, word desired) {
+    word& at = bucket(i)[which];
+    const bool same = load_relaxed(at) == seen;
+    same ? store_relaxed(at, desired) : void(seen = load_relaxed(at));
     return same;
   }
-  FARSIDE_HOT bool take_if_empty(word i, head desired) {
-    head expected;
-    return change(i, expected, desired);
+  FARSIDE_HOT word add_to_cell(word i, word step) {
+    word& at = bucket(i)[at_value];
+    const word old = load_relaxed(at);
+    store_relaxed(at, old + step);
+    return old;
   }
-  FARSIDE_HOT void write(word i, head h, entry from, bool fresh) {
-    if (!coherent_) from.mask(h, where(i));
-    store_relaxed(bucket(i)[1], coherent_ ? h.version() : from.right_seal(h, where(i)));
+  FARSIDE_HOT void write(word i, head h, entry from, bool fresh, bool = true) {
+    if (masks()) from.mask(h, where(i));
+    store_relaxed(bucket(i)[1], masks() ? from.right_seal(h, where(i)) : h.version());
     const std::size_t n = entry::value_words + (fresh ? entry::key_words : 0);
     for (std::size_t k = 0; k < n; ++k) store_relaxed(bucket(i)[2 + k], from.body[k]);
   }
-  FARSIDE_HOT void write_through(word i, head h, const entry& from, bool fresh) {
-    write(i, h, from, fresh);
-  }
-  FARSIDE_HOT void complete() {}
   FARSIDE_HOT void settle() {}
-  FARSIDE_HOT bool change_cell(word i, word& expected, word desired) {
-    return change_word(bucket(i)[2], expected, desired);
-  }
-  FARSIDE_HOT word add_to_cell(word i, word step) {
-    const word old = load_relaxed(bucket(i)[2]);
-    store_relaxed(bucket(i)[2], old + step);
-    return old;
-  }
 
  private:
-  FARSIDE_HOT static bool change_word(word& at, word& expected, word desired) {
-    const word now = load_relaxed(at);
-    const bool same = now == expected;
-    if (same) store_relaxed(at, desired);
-    expected = now;
-    return same;
-  }
-  word where(word i) const { return table_.bucket_at(i, words).raw(); }
-  FARSIDE_HOT word* bucket(word i) const { return table_.own + i * words; }
+  FARSIDE_HOT bool masks() const { return !Fast && masks_ != nullptr; }
+  word where(word i) const { return masks_->bucket_at(i, words).raw(); }
+  FARSIDE_HOT word* bucket(word i) const { return base_ + i * words; }
 
-  const table& table_;
-  bool coherent_;
+  word capacity_;
+  word* base_;
+  const table* masks_ = nullptr;  ///< where memory is not coherent
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

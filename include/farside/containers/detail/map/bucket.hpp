@@ -86,6 +86,10 @@ class head {
   constexpr std::uint32_t version() const { return static_cast<std::uint32_t>(raw_ >> 32); }
 
   constexpr head as(state what) const { return head((raw_ & ~word{3}) | static_cast<word>(what)); }
+  /// Without flags.
+  constexpr head in_state(state what) const {
+    return head((raw_ & ~state_and_flags) | static_cast<word>(what));
+  }
   constexpr head freeze() const { return head(raw_ | 4); }
   constexpr head move() const { return head(raw_ | 8); }
   constexpr head next_version(state what) const { return {what, fingerprint(), version() + 1}; }

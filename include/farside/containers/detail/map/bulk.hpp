@@ -13,15 +13,23 @@
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
 inline constexpr std::size_t in_flight_together = 64;
+inline constexpr std::size_t cache_bytes = std::size_t{1} << 19;  ///< of tables that caches hold
 
 /// Calls `finish(i, location, window)` for keys 0 to n - 1, in order, after the first windows of
 /// many of them have been fetched together: n gets and one wait for each 64. Where memory is
 /// coherent there are no windows (null): the lines are on their way to the cache instead, to be
-/// written if `Changes`.
+/// written if `Changes`, unless all tables are so small that they are there already.
 template <bool Changes, class Core, class KeyOf, class Finish>
 FARSIDE_HOT inline void with_windows(Core& m, std::size_t n, concurrency with, KeyOf key_of,
                                      Finish finish) {
   using window_type = bucket_window<typename Core::traits>;
+  const table& one = m.tables.of(0);
+  if (one.direct != nullptr &&
+      one.capacity * m.members.size() * sizeof(typename Core::entry) <= cache_bytes) {
+    window_type* none = nullptr;
+    for (std::size_t i = 0; i < n; ++i) finish(i, m.place_of(key_of(i)), none);
+    return;
+  }
   std::array<key_location, in_flight_together> locations;
   std::unique_ptr<window_type[]> windows;
   for (std::size_t begin = 0; begin < n; begin += in_flight_together) {
@@ -71,20 +79,19 @@ void find_many(const fast_handle& tables, const container_handle<Core>& state,
   auto* const facts = &tables[0];
   with_windows<false>(
       m, keys.size(), with, [keys](std::size_t i) -> const auto& { return keys[i]; },
-      [&m, keys, to, facts, with](std::size_t i, const key_location& where, auto* seen)
-          __attribute__((always_inline)) {
-            if (table* t = fast_table<T>(facts[where.member]);
-                t != nullptr && reaches_directly<Core>(*t)) [[likely]] {
-              direct_access<T, true> in(*t);
-              const found_value<T> found = find_in<if_blocked::give_up, T>(in, where, keys[i]);
-              if (found.what == result::done) [[likely]] {
-                // Not as a whole: compilers put an optional together in memory, and a CPU waits.
-                found.value ? void(to[i].emplace(*found.value)) : to[i].reset();
-                return;
-              }
-            }
-            to[i] = m.template find<if_blocked::wait>(keys[i], with, seen).value;
-          });
+      [&m, keys, to, facts, with](std::size_t i, const key_location& where,
+                                  auto* seen) __attribute__((always_inline)) {
+        if (const auto t = fast_table<T>(facts[where.member]); t.buckets != nullptr) [[likely]] {
+          direct_access<T, true> in(t.buckets, t.capacity);
+          const auto found = find_in<if_blocked::give_up, T>(in, where, keys[i]);
+          if (found.what == result::done) [[likely]] {
+            // Not as a whole: compilers put an optional together in memory, and a CPU waits.
+            found.value ? void(to[i].emplace(*found.value)) : to[i].reset();
+            return;
+          }
+        }
+        to[i] = m.template find<if_blocked::wait>(keys[i], with, seen).value;
+      });
 }
 
 /// Claims the home buckets of up to 64 new keys together. `left`: those whose home was not empty,
@@ -129,15 +136,14 @@ std::size_t claim_homes(Core& m, std::span<const Item> batch, std::vector<std::s
       left.push_back(now.of);
       continue;
     }
-    far_access<T, false> in(m.c, *now.in, verify::seal);
-    in.write(now.where.home(now.in->capacity), now.wanted, made[now.of].content, true);
+    far_access<T> in(m.c, *now.in, verify::seal);
+    in.write(now.where.home(now.in->capacity), now.wanted, made[now.of].content, true, false);
     ++created;
   }
   std::ranges::sort(left);
   if (created != 0) flush();
   for (claim& now : claims)
-    if (now.seen == 0)
-      m.account_for(now.where.member, *now.in, {result::done, true, counted::at_home});
+    if (now.seen == 0) m.account_for(now.where.member, {result::done, true, counted::at_home});
   return created;
 }
 
@@ -175,7 +181,8 @@ std::size_t update_many(const fast_handle& tables, const container_handle<Core>&
       [&](std::size_t i, const key_location& where, auto* seen) __attribute__((always_inline)) {
         const auto& key = key_of<typename Core::K>(items[i]);
         if (seen == nullptr)
-          created += update(tables, state, op, where, key, op.update(items[i]), with).created;
+          update(tables, state, op, where, key, op.update(items[i]), with,
+                 [&](auto&& done) __attribute__((always_inline)) { created += done.created; });
         else
           created += perform<if_blocked::wait>(m, op, items[i], with, seen).created;
       });

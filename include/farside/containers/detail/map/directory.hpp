@@ -36,14 +36,10 @@ struct control {
   word current = 0, notices = 0, size = 0, spare = 0;
 };
 
-/// What a map knows of a member's table, and what it counts of it. `fast` is what the fast path
-/// looks at, and nothing else: the table, or null while the fast path may not be taken, as somebody
-/// counts operations, they are sent to owners, the runtime has ended or the table is not known. That
-/// is settled when one of these changes, not at each operation. Address and size of a table are read
-/// through one pointer, so that they belong together, whichever thread looks.
-struct member_facts {
-  std::atomic<table*> fast{nullptr};
-  std::atomic<table*> now{nullptr};  ///< the settled table that this rank goes to; null: not known
+/// What a map knows of a member's table, and what it counts of it.
+struct alignas(64) member_facts {
+  /// The settled table that this rank goes to. Null: not known.
+  std::atomic<table*> now{nullptr};
   word left = 0;   ///< how many more buckets this rank takes before it tells the table
   word until = 0;  ///< how many it will have taken then
   word told = 0;   ///< of how many it has told
@@ -53,31 +49,68 @@ struct member_facts {
     left = later - taken();
     until = later;
   }
+
+  /// What the fast path looks at, and nothing else. It may not be taken while somebody counts
+  /// operations, they are sent to owners, the runtime has ended or the table is not known. That is
+  /// settled when one of these changes, not at each operation.
+  struct found {
+    word* buckets = nullptr;  ///< null: by gets, or not at all
+    word capacity = 0;
+  };
+  /// Another thread may change this meanwhile. It marks `current_` first, so one that is the address
+  /// before and after belongs to what was read between: where ranks have threads no table is freed,
+  /// and no address comes again, before the end.
+  FARSIDE_HOT found direct() const {
+    word* const at = buckets_.load(std::memory_order_acquire);
+    if (at == nullptr) __builtin_unreachable();
+    const word capacity = capacity_.load(std::memory_order_acquire);
+    return {current_.load(std::memory_order_relaxed) == at ? at : nullptr, capacity};
+  }
+  /// Null: the table is not reached by gets, or not on the fast path.
+  FARSIDE_HOT table* by_gets() const { return by_gets_.load(std::memory_order_relaxed); }
+
+  /// One thread at a time.
+  void go_to(table* t, bool may_be_fast) {
+    now.store(t, std::memory_order_release);
+    table* const fast = may_be_fast ? t : nullptr;
+    const bool coherent = fast != nullptr && fast->direct != nullptr;
+    by_gets_.store(coherent ? nullptr : fast, std::memory_order_release);
+    if (coherent && current_.load(std::memory_order_relaxed) == fast->direct) return;
+    current_.store(nullptr, std::memory_order_relaxed);
+    if (!coherent) return;
+    capacity_.store(fast->capacity, std::memory_order_release);
+    buckets_.store(fast->direct, std::memory_order_release);
+    current_.store(fast->direct, std::memory_order_release);
+  }
+
+ private:
+  static inline word nowhere = 0;  ///< what `buckets_` is where there has been no table
+  std::atomic<word*> buckets_{&nowhere}, current_{nullptr};
+  std::atomic<word> capacity_{0};
+  std::atomic<table*> by_gets_{nullptr};
 };
 
 /// How the fast path of one map finds its tables. A map that was moved from has none: the full path
 /// then says why.
-class fast_handle {
- public:
+struct fast_handle {
   fast_handle() = default;
-  fast_handle(member_facts* facts, rank_t members) : facts_(facts), members_(members) {}
-  fast_handle(fast_handle&& from) noexcept { swap(from); }
+  fast_handle(member_facts* of, rank_t members, rank_t me)
+      : facts_(of), members_(members), me_(me) {}
+  fast_handle(fast_handle&& from) noexcept { *this = std::move(from); }
   fast_handle& operator=(fast_handle&& from) noexcept {
-    fast_handle gone(std::move(from));
-    swap(gone);
+    facts_ = std::exchange(from.facts_, &none);
+    members_ = std::exchange(from.members_, 1);
+    me_ = from.me_;
     return *this;
   }
   FARSIDE_HOT member_facts& operator[](std::size_t member) const { return facts_[member]; }
   FARSIDE_HOT std::uint32_t members() const { return members_; }
+  FARSIDE_HOT std::uint32_t me() const { return me_; }
 
  private:
-  void swap(fast_handle& other) noexcept {
-    std::swap(facts_, other.facts_);
-    std::swap(members_, other.members_);
-  }
   static inline member_facts none{};
   member_facts* facts_ = &none;
-  std::uint32_t members_ = 1;
+  std::uint32_t members_ = 1, me_ = 0;
 };
 
 class directory {
@@ -146,7 +179,9 @@ class directory {
   }
 
   member_facts& facts(rank_t member) const { return facts_[member]; }
-  fast_handle fast() const { return {facts_.get(), static_cast<rank_t>(controls_.size())}; }
+  fast_handle fast() const {
+    return {facts_.get(), static_cast<rank_t>(controls_.size()), of_.members.rank()};
+  }
 
   /// The table that `t` moves to. It has one: some bucket of it said so, or growth has begun.
   table& next_of(rank_t member, table& t) {
@@ -242,7 +277,6 @@ class directory {
       go_to(m, nullptr);
       by_offset_[m].clear();
     }
-    storage_.clear();
   }
 
   /// How many entries all members had added and not erased when they last came to a barrier; this
@@ -292,10 +326,7 @@ class directory {
     // and other threads of this rank have published it by a release.
     return facts_[member].now.load(std::memory_order_relaxed);
   }
-  void go_to(rank_t member, table* t) {
-    facts_[member].now.store(t, std::memory_order_release);
-    facts_[member].fast.store(open_ ? t : nullptr, std::memory_order_release);
-  }
+  void go_to(rank_t member, table* t) { facts_[member].go_to(t, open_); }
   void close() {
     open_ = false;
     for (rank_t m = 0; m < controls_.size(); ++m) go_to(m, now(m));
@@ -311,18 +342,17 @@ class directory {
   /// This rank's description of the table of a member at an offset.
   table* known(rank_t member, word offset) {
     std::lock_guard lock(c_.mutex);
-    table*& t = by_offset_[member][offset];
-    if (t != nullptr) return t;
+    auto [place, fresh] = by_offset_[member].try_emplace(offset);
+    table& t = place->second;
+    if (!fresh) return &t;
     rank_t rank = controls_[member].rank();
-    storage_.push_back(std::make_unique<table>());
-    t = storage_.back().get();
-    t->at = ptr<word>(rank, offset);
-    t->capacity = read_header(rank, offset).capacity;
-    word* first = t->at.local();
+    t.at = ptr<word>(rank, offset);
+    t.capacity = read_header(rank, offset).capacity;
+    word* first = t.at.local();
     if (first != nullptr) first += header::words;
-    if (c_.link.coherent()) t->direct = first;
-    if (rank == c_.link.rank()) t->own = first;
-    return t;
+    if (c_.link.coherent()) t.direct = first;
+    if (rank == c_.link.rank()) t.own = first;
+    return &t;
   }
 
   void free_table(rank_t rank, word offset) {
@@ -352,9 +382,8 @@ class directory {
   std::size_t bucket_words_;
   ptr<control> mine_;
   std::vector<ptr<control>> controls_;
-  std::unique_ptr<member_facts[]> facts_;          ///< of each member
-  std::vector<std::map<word, table*>> by_offset_;  ///< of each member
-  std::vector<std::unique_ptr<table>> storage_;
+  std::unique_ptr<member_facts[]> facts_;         ///< of each member
+  std::vector<std::map<word, table>> by_offset_;  ///< of each member, by where they lie
   retirement<ptr<word>> retired_;
   word seen_notices_ = 0;
   bool sends_ = false;  ///< operations may have to be sent to owners

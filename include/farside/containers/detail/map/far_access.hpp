@@ -33,24 +33,15 @@ struct bucket_window {
   std::array<entry, window<entry>> buckets;
 };
 
-/// `Fast`: has one window, which has come, and no context. Behind that a bucket looks as if its
-/// table moved, so that whoever comes there gives up.
-template <class T, bool Fast>
+template <class T>
 class far_access {
   using entry = typename T::entry;
 
  public:
   static constexpr std::size_t words = T::bucket_words;
-  static constexpr bool is_far = true, is_fast = Fast;
+  static constexpr bool is_far = true, is_fast = false;
 
-  FARSIDE_HOT far_access(bucket_window<T>& seen, verify what)
-    requires Fast
-      : table_(*seen.in), verify_(what) {
-    have(seen.first, seen.count, seen.buckets.data());
-  }
-  far_access(context& c, const table& t, verify what)
-    requires(!Fast)
-      : table_(t), verify_(what), c_(&c) {}
+  far_access(context& c, const table& t, verify what) : c_(c), table_(t), verify_(what) {}
 
   /// Uses buckets that have been read already, which stay where they are.
   FARSIDE_HOT void have(word first, word n, entry* read) {
@@ -59,13 +50,14 @@ class far_access {
     window_ = read;
   }
   FARSIDE_HOT word capacity() const { return table_.capacity; }
+  bool may_create() const { return table_.is_settled(); }
   void forget() { count_ = 0; }
-  void wait() { c_->wait_round(); }
+  void wait() { c_.wait_round(); }
 
   /// The head as the window has it.
   FARSIDE_HOT head top(word i) {
     if (i - first_ >= count_) {
-      if constexpr (Fast) return FARSIDE_MUTANT(map_window_end_passed) ? head() : head().move();
+      if (count_ != 0 && FARSIDE_MUTANT(map_window_end_passed)) return head();
       fetch(i);
     }
     return window_[i - first_].top();
@@ -91,53 +83,41 @@ class far_access {
     }
   }
 
-  bool change(word i, head& expected, head desired) {
-    const head seen(compare_swap(table_.bucket_at(i, words), expected.raw(), desired.raw()));
-    return std::exchange(expected, seen) == seen;
+  bool change(word i, word which, word& seen, word desired) {
+    const word was = compare_swap(word_at(i, which), seen, desired);
+    return std::exchange(seen, was) == was;
   }
-  bool take_if_empty(word i, head desired) {
-    head expected;
-    return change(i, expected, desired);
-  }
-
-  void write(word i, head h, entry& from, bool fresh) { put_body(i, h, from, fresh, false); }
-  /// The same, complete on return. `from` is masked afterwards.
-  void write_through(word i, head h, entry& from, bool fresh) {
-    put_body(i, h, from, fresh, !FARSIDE_MUTANT(map_body_unflushed));
-  }
-  void complete() {
-    if (!FARSIDE_MUTANT(map_body_unflushed)) flush(table_.rank());
+  word add_to_cell(word i, word step) { return fetch_add(word_at(i, at_value), step); }
+  /// `from` is masked afterwards.
+  void write(word i, head h, entry& from, bool fresh, bool complete = true) {
+    from.mask(h, where(i));
+    from.seal = from.right_seal(h, where(i));
+    const auto* body = reinterpret_cast<const word*>(&from) + 1;
+    const std::size_t n = words - 1 - (fresh ? 0 : entry::key_words);
+    if (complete && !FARSIDE_MUTANT(map_body_unflushed))
+      put_through(word_at(i, 1), body, n);
+    else
+      put(word_at(i, 1), body, n);
   }
 
   /// An operation ends with an atomic: gets of others that begin later shall see it, and this
   /// rank's later gets shall come after it. No round trip, as no put is under way, and not counted.
-  void settle() { settle(*c_, table_.rank()); }
+  void settle() { settle(c_, table_.rank()); }
   FARSIDE_HOT static void settle(context& c, rank_t rank) {
     if (!FARSIDE_MUTANT(map_ends_unsettled)) settle_atomics(c.link, rank);
   }
 
-  bool change_cell(word i, word& expected, word desired) {
-    const word seen = compare_swap(table_.bucket_at(i, words) + 2, expected, desired);
-    return std::exchange(expected, seen) == seen;
-  }
-  word add_to_cell(word i, word step) { return fetch_add(table_.bucket_at(i, words) + 2, step); }
-
  private:
-  word where(word i) const { return table_.bucket_at(i, words).raw(); }
+  ptr<word> word_at(word i, word which) const {
+    return table_.bucket_at(i, words) + static_cast<std::ptrdiff_t>(which);
+  }
+  word where(word i) const { return word_at(i, 0).raw(); }
 
   FARSIDE_HOT bool has_come(const entry& e, word i) const {
     if (verify_ == verify::nothing) return true;
     if (T::cells && verify_ == verify::key && e.top().what() == state::cell && e.key_shows_all())
       return true;
     return e.is_sealed(where(i));
-  }
-  void put_body(word i, head h, entry& from, bool fresh, bool through) {
-    const ptr<word> at = table_.bucket_at(i, words);
-    from.mask(h, at.raw());
-    from.seal = from.right_seal(h, at.raw());
-    auto* body = reinterpret_cast<const word*>(&from) + 1;
-    const std::size_t n = words - 1 - (fresh ? 0 : entry::key_words);
-    through ? put_through(at + 1, body, n) : put(at + 1, body, n);
   }
   void fetch(word i) {
     word n = count_ == 0 ? window<entry> : std::min<word>(2 * count_, 512 / words);
@@ -147,9 +127,9 @@ class far_access {
     far::get(table_.bucket_at(i, words), reinterpret_cast<word*>(window_), n * words);
   }
 
+  context& c_;
   const table& table_;
   verify verify_;
-  context* c_ = nullptr;
   word first_ = 0, count_ = 0;
   entry* window_ = nullptr;
   std::array<entry, window<entry>> small_;

@@ -1,4 +1,4 @@
-// Moving buckets to the next table.
+// Moving buckets to the next table (docs/protocols/hash_map.md, "Growth").
 //
 //   empty                                            ->  moved     one compare-and-swap
 //   erased                                           ->  moved     nothing goes along
@@ -7,24 +7,20 @@
 //                                                                  word is repeated in the next table
 //
 // Each bucket is moved by one rank, which has claimed its chunk. A move cannot fail once it has
-// begun, so nothing is ever unfrozen. The next table is made first, with at least as many buckets,
-// and gets no other entries before all has been moved: a rank that wants to create one there, or to
-// change what is frozen, helps and waits (settled_next). Nor does the next table begin to move
-// before.
-//
-// So a key is copied once, into a table that does not know it, and only the mover needs to know the
-// number of a frozen cell: additions that do not count change its word all the same. Operations on
-// a key go on in the next table as soon as the key's own bucket, or the empty one at the end of its
-// probe sequence, is marked moved; the copy is complete before that.
+// begun, so nothing is ever unfrozen: the next table has at least as many buckets, and gets no other
+// entries before all has been moved (settled_next). Only the mover needs to know the number of a
+// frozen cell. Operations on a key go on in the next table as soon as the key's own bucket, or the
+// empty one at the end of its probe sequence, is marked moved; the copy is complete before that.
 //
 // Nobody waits in a circle. Whoever has claimed a chunk waits for puts under way only, whose ranks
 // do not wait, and runs neither handlers nor continuations meanwhile (undisturbed). Everybody else
 // holds nothing while it waits.
 #pragma once
 
-#include <farside/core/detail/crash_report.hpp>
 #include <farside/containers/detail/map/directory.hpp>
 #include <farside/containers/detail/map/probe.hpp>
+#include <farside/core/detail/checked_file.hpp>
+#include <farside/core/detail/crash_report.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -41,16 +37,16 @@ bool freeze(Access& in, word i, typename T::entry& out, bool& alive) {
     if (h.moved()) return false;
     if (h.is_empty()) {
       if (FARSIDE_MUTANT(map_empty_not_marked)) return false;
-      if (in.change(i, h, head().move())) return false;
+      if (change_head(in, i, h, head().move())) return false;
     } else if (h.what() == state::plain && !h.frozen() && !FARSIDE_MUTANT(map_plain_not_frozen)) {
-      in.change(i, h, h.freeze());
+      change_head(in, i, h, h.freeze());
     } else if (in.template read<if_blocked::wait>(i, h, out) == read_result::whole) {
       alive = h.what() != state::erased;
       if (h.what() != state::cell) return true;
       word seen = out.value()[0];
       alive = !(seen & cell::absent);
       if (FARSIDE_MUTANT(map_cell_not_frozen)) return true;
-      if (in.change_cell(i, seen, seen | cell::frozen)) return true;
+      if (in.change(i, at_value, seen, seen | cell::frozen)) return true;
     }
     in.forget();
   }
@@ -82,8 +78,8 @@ void copy_into(Core& m, table& next, const typename T::entry& e) {
     probe_cursor<T> at(where.home(next.capacity), next.capacity);
     do {
       head expected;
-      if (!in.top(at.index()).is_empty() || !in.change(at.index(), expected, h)) continue;
-      return in.write(at.index(), h, copy, true);
+      if (!in.top(at.index()).is_empty() || !change_head(in, at.index(), expected, h)) continue;
+      return in.write(at.index(), h, copy, true, false);
     } while (at.next());
     raise(m.kind_name, " '", m.label, "': a table of ", next.capacity,
           " buckets is full while another one is moved into it. This is a mistake of the library, "
@@ -115,12 +111,12 @@ void move_buckets(Core& m, rank_t member, table& t, table& next, word begin, wor
         marks.push_back(one);
       }
       if (copied != 0) {
-        in.complete();
+        flush(t.rank());
         fetch_add(next.field(header::at_used), copied);
       }
       for (mark& one : marks) {
         head expected = one.content.top();
-        if (in.change(one.index, expected, expected.move())) {
+        if (change_head(in, one.index, expected, expected.move())) {
           if (!one.alive) m.drop_key(member, t, one.content);
         } else if (!expected.moved()) {
           again.push_back(one.index);  // a tombstone that was revived meanwhile
@@ -128,19 +124,6 @@ void move_buckets(Core& m, rank_t member, table& t, table& next, word begin, wor
       }
     });
   }
-}
-
-/// There is no way back once a chunk has been claimed, and others wait for it. So an exception there
-/// ends the job: of a hash or a serializer that throws for a key that it took before, or for lack of
-/// ordinary memory.
-template <class Core>
-[[noreturn]] void cannot_move(Core& m, const char* what) {
-  end_job(m.c,
-          text("farside: rank ", m.c.link.rank(), ": ", m.full_name(),
-               ": an exception while a table was moved: ", what,
-               ". The other ranks wait for what this one moves, and there is no way back. Hashes, "
-               "and serializers of keys, must not throw for keys that are in a map."),
-          false);
 }
 
 /// Moves chunks of `t` until all have been claimed.
@@ -154,15 +137,19 @@ void help(Core& m, rank_t member, table& t) {
     const word end = std::min((mine + 1) * chunk, t.capacity);
     // Few at a time: readers of a frozen cell wait until it is marked.
     for (word i = mine * chunk; i < end; i += 16) {
-      try {
+      const std::string problem = problem_of([&] {
         move_buckets(m, member, t, next, i, std::min(i + 16, end));
-      } catch (const rank_failure&) {
-        throw;  // of another rank: this one ends for that
-      } catch (const std::exception& e) {
-        cannot_move(m, e.what());
-      } catch (...) {
-        cannot_move(m, "an exception that is no std::exception");
-      }
+        return std::string();
+      });
+      if (problem.empty()) continue;
+      // There is no way back, and others wait for it. So what a hash or a serializer throws for a
+      // key that it took before, or a lack of ordinary memory, ends the job.
+      end_job(m.c,
+              text("farside: rank ", m.c.link.rank(), ": ", m.full_name(),
+                   ": an exception while a table was moved: ", problem,
+                   ". The other ranks wait for what this one moves, and there is no way back. "
+                   "Hashes, and serializers of keys, must not throw for keys that are in a map."),
+              false);
     }
     if (fetch_add(t.field(header::at_done), 1) + 1 == t.chunks()) m.tables.finish_move(member);
   }

@@ -107,55 +107,49 @@ class map_core : public shared_state {
         return work(in);
       }
     }
-    far_access<T, false> in(c, t, what);
+    far_access<T> in(c, t, what);
     if (have != nullptr) in.have(have->first, have->count, have->buckets.data());
     return work(in);
   }
 
-  /// One-sided, in full. `have` is a window of buckets of this key, read by the caller. A rank that
-  /// gives up gets `blocked`.
   template <if_blocked B>
-  [[gnu::noinline]] outcome_type find(pass_type<K> key, concurrency with,
-                                      bucket_window<T>* have = nullptr) {
-    constexpr auto only_finds = concurrency::find | concurrency::owner_only;
-    const key_location where = place_of(key);
-    table* t = have != nullptr ? have->in : &tables.of(where.member);
-    while (true) {
-      found_value<T> found = with_access(
-          *t, [&](auto& in) { return find_in<B, T>(in, where, key); }, with,
-          includes(only_finds, with) ? verify::nothing : verify::key, std::exchange(have, nullptr));
-      if (found.what == result::full)
-        found.what = tables.has_next(*t) ? result::moved : result::done;
-      if (found.what != result::moved) {
-        outcome_type done{found.what};
-        done.value = std::move(found.value);
-        return done;
-      }
-      t = &tables.next_of(where.member, *t);
-    }
+  outcome_type find(pass_type<K> key, concurrency with, bucket_window<T>* have = nullptr) {
+    return update<B, look>(key, look(), with, have);
   }
 
-  /// The same of a change. Handlers give up, and leave counting and growing to the caller.
+  /// One-sided, in full: a change, or a find, which helps nobody who moves a table. `have` is a
+  /// window of buckets of this key, read by the caller. Who gives up gets `blocked`. Handlers do,
+  /// and leave counting and growing to the caller.
   template <if_blocked B, class Update>
   [[gnu::noinline]] outcome_type update(pass_type<K> key, pass_type<Update> by, concurrency with,
                                         bucket_window<T>* have = nullptr) {
-    constexpr bool waits = B == if_blocked::wait;
+    constexpr bool finds = only_finds<Update>, waits = B == if_blocked::wait;
     constexpr bool remembers = waits && T::cells && T::key_store::in_place && adds<Update>;
     if constexpr (remembers)
       if (auto done = add_to_known(key, by.value)) return *std::move(done);
+    const verify what = !finds ? verify::seal
+                        : includes(concurrency::find | concurrency::owner_only, with)
+                            ? verify::nothing
+                            : verify::key;
     const key_location where = place_of(key);
     table* t = have != nullptr ? have->in : &tables.of(where.member);
     new_bucket<T> made;
     made.unseen = have == nullptr;
     while (true) {
       outcome_type done = with_access(
-          *t, [&](auto& in) { return map::update<B, T>(in, *t, where, key, by, made); }, with,
-          verify::seal, std::exchange(have, nullptr));
+          *t,
+          [&](auto& in) {
+            if constexpr (finds)
+              return find_in<B, T>(in, where, key);
+            else
+              return map::update<B, T>(in, where, key, by, made);
+          },
+          with, what, std::exchange(have, nullptr));
       switch (done.what) {
         case result::done:
           if constexpr (remembers)
             if (done.in_cell && !done.strained) remember(made.index, *t, key);
-          if (waits || FARSIDE_MUTANT(engine_owner_counts)) account_for(where.member, *t, done);
+          if (waits || FARSIDE_MUTANT(engine_owner_counts)) account_for(where.member, done);
           return done;
         case result::again:
           continue;
@@ -168,7 +162,8 @@ class map_core : public shared_state {
           }
           [[fallthrough]];
         case result::moved:
-          t = waits ? &settled_next(*this, where.member, *t) : &tables.next_of(where.member, *t);
+          t = waits && !finds ? &settled_next(*this, where.member, *t)
+                              : &tables.next_of(where.member, *t);
           continue;
         default:
           break;
@@ -184,24 +179,25 @@ class map_core : public shared_state {
   /// What has been done is counted, and a table grows if it is time. Of a change by a handler the
   /// caller does this. A home that was taken tells that a table fills up: with few of them it is far
   /// from full.
-  FARSIDE_HOT void account_for(rank_t member, table& t, const outcome_type& done) {
+  FARSIDE_HOT void account_for(rank_t member, const outcome_type& done) {
     if (done.count == counted::at_home || done.count == counted::displaced) {
       word& left = tables.facts(member).left;
       add(left, ~word{0});
       if (done.count == counted::displaced && static_cast<std::int64_t>(load_relaxed(left)) <= 0)
           [[unlikely]]
-        count_displaced(member, t);
+        count_displaced(member);
     } else if (done.count != counted::nothing) {
       const word one = done.count == counted::erased ? 1 : ~word{0};
       add(erased_, one);
       add(pending_[member].dead, one);
     }
     if (done.strained) [[unlikely]]
-      widen_if_there_is_room(*this, member, t);
+      widen_if_there_is_room(*this, member, tables.of(member));
   }
 
-  [[gnu::noinline]] void count_displaced(rank_t member, table& t) {
+  [[gnu::noinline]] void count_displaced(rank_t member) {
     constexpr word largest_batch = 256;
+    table& t = tables.of(member);
     member_facts& mine = tables.facts(member);
     const word fresh = mine.taken() - load_relaxed(mine.told);
     const word batch = std::clamp<word>(t.capacity / (32 * members.size()), 1, largest_batch);
@@ -269,14 +265,14 @@ class map_core : public shared_state {
     const auto [at, in, index] = std::tuple(known->at, known->in, known->index);
     const auto amount = static_cast<word>(static_cast<std::int64_t>(step));
     const word old = fetch_add(at, amount);
-    far_access<T, false>::settle(c, at.rank());
-    far_access<T, false> cells(c, *in, verify::seal);
+    far_access<T>::settle(c, at.rank());
+    far_access<T> cells(c, *in, verify::seal);
     outcome_type done = what_adding_did<T>(cells, index, old, amount);
     if (done.what == result::done && !done.strained) [[likely]]
       return done;
     if (auto* still = known_.find(tables.epoch, key); still != nullptr) still->forget();
     if (done.what != result::done) return std::nullopt;
-    account_for(place_of(key).member, *in, done);
+    account_for(place_of(key).member, done);
     return done;
   }
   void remember(word index, table& t, const K& key) {

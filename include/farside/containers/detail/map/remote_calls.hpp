@@ -1,4 +1,5 @@
-// Operations that are sent to the owner of a key (far::engine::rpc).
+// Operations that are sent to the owner of a key (far::engine::rpc): docs/protocols/hash_map.md,
+// "By messages".
 //
 //   caller                                           owner, in a handler
 //   what, items (keys, or keys and values) ------->  the same operation on its own table, item by
@@ -6,11 +7,8 @@
 //   counts what was taken or erased, and grows <---  an outcome for each that is done
 //   the rest one-sided
 //
-// The owner's protocol is that of every rank, on its own table, so that operations sent and
-// one-sided ones may meet; where others wait, it gives up. It never grows a table, and helps nobody
-// who does: entries that have moved it follows into the next table. What it has taken is counted by
-// the caller: sizes are those of who asked, and are complete when that rank comes to a barrier.
-// Where the owner would have begun to grow a table, the caller does.
+// Where others wait the owner gives up. It never grows a table, and helps nobody who does: entries
+// that have moved it follows into the next table.
 #pragma once
 
 #include <farside/containers/detail/map/map_core.hpp>
@@ -24,13 +22,8 @@ namespace far::inline FARSIDE_BACKEND::detail::map {
 template <if_blocked B, class Core, class Op, class Item>
 outcome<typename Core::V> perform(Core& m, Op& op, const Item& item, concurrency with,
                                   bucket_window<typename Core::traits>* have = nullptr) {
-  const auto& key = key_of<typename Core::K>(item);
-  if constexpr (Op::kind == container_operation::find) {
-    return m.template find<B>(key, with, have);
-  } else {
-    const auto by = op.update(item);
-    return m.template update<B, std::remove_cv_t<decltype(by)>>(key, by, with, have);
-  }
+  using update = decltype(op.update(item));
+  return m.template update<B, update>(key_of<typename Core::K>(item), op.update(item), with, have);
 }
 
 /// What runs at the owner: an outcome for each item, until one cannot be done at once.
@@ -52,7 +45,7 @@ void serve_map(void* state, reader& in, writer& answers) {
 template <class Core>
 auto accept(Core& m, rank_t member, reader& from) {
   auto done = Core::outcome_type::load(from);
-  m.account_for(member, m.tables.of(member), done);
+  m.account_for(member, done);
   return done;
 }
 

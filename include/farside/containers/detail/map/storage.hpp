@@ -83,20 +83,4 @@ struct stored<T, false> {
 template <class V>
 concept countable = std::integral<V> && sizeof(V) <= 8;
 
-template <countable V>
-struct stored_number {
-  static constexpr bool in_place = true;
-  static constexpr std::size_t words = 1;
-  FARSIDE_HOT static void pack(const V& value, std::uint64_t* to) {
-    *to = static_cast<std::uint64_t>(value);
-  }
-  static std::optional<V> unpack(const std::uint64_t* from) { return static_cast<V>(*from); }
-  static void release(const std::uint64_t*) {}
-};
-
-template <class V>
-struct stored_value : stored<V> {};
-template <countable V>
-struct stored_value<V> : stored_number<V> {};
-
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

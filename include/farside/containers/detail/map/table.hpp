@@ -46,6 +46,7 @@ struct table {
   std::atomic<table*> next{nullptr};
   std::atomic<bool> settled{false};  ///< all of the table before it has been moved into it
 
+  bool is_settled() const { return settled.load(std::memory_order_relaxed); }
   rank_t rank() const { return at.rank(); }
   word chunks() const { return (capacity + chunk - 1) / chunk; }
   ptr<word> field(header::index which) const { return at + static_cast<std::ptrdiff_t>(which); }

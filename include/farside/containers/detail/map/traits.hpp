@@ -26,7 +26,7 @@ struct map_traits {
   using hasher = Hash;
   using probing = Probing;
   using key_store = stored<K>;
-  using value_store = stored_value<V>;
+  using value_store = stored<V>;
   using entry = bucket<value_store::words, key_store::words>;
 
   static constexpr std::size_t bucket_words = sizeof(entry) / 8;

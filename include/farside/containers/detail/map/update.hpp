@@ -57,17 +57,15 @@ struct new_bucket {
 /// Takes an empty bucket for a new key. False: another rank was faster. Nothing that can fail comes
 /// after the head is won.
 template <class T, class Access>
-FARSIDE_HOT inline bool create(Access& in, word index, head seen, bool unseen,
-                               const key_location& where, const typename T::key_type& key,
+FARSIDE_HOT inline bool create(Access& in, word index, head seen, const key_location& where,
+                               const typename T::key_type& key,
                                const typename T::mapped_type& value, new_bucket<T>& made) {
   made.set_key(key);
   const state what = made.fill(value);
-  head h(what, where.fingerprint(), seen.version() + 1);
-  if (!(unseen ? in.take_if_empty(index, h) : in.change(index, seen, h)) &&
-      !(unseen && FARSIDE_MUTANT(map_home_taken_by_force)))
-    return false;
+  const head h(what, where.fingerprint(), seen.version() + 1);
+  if (!change_head(in, index, seen, h) && !FARSIDE_MUTANT(map_home_taken_by_force)) return false;
   made.has_key = made.has_value = false;
-  in.write_through(index, h, made.content, true);
+  in.write(index, h, made.content, true);
   return true;
 }
 
@@ -82,7 +80,7 @@ FARSIDE_HOT inline outcome_of<T> what_adding_did(Access& in, word index, word ol
   done.in_cell = true;
   if (cell::strained(old + amount)) [[unlikely]] {
     word expected = old + amount;
-    in.change_cell(index, expected, expected | cell::widen);
+    in.change(index, at_value, expected, expected | cell::widen);
     done.strained = true;
   }
   return done;
@@ -108,7 +106,7 @@ FARSIDE_HOT inline outcome_of<T> update_cell(Access& in, word index, const typen
   const bool was_there = !(seen & cell::absent);
   if constexpr (erases<Update>) {
     if (!was_there) return {};
-    if (!in.change_cell(index, seen, cell::absent | cell::bias)) return {result::again};
+    if (!in.change(index, at_value, seen, cell::absent | cell::bias)) return {result::again};
     in.settle();
     return {result::done, true, counted::erased};
   } else {
@@ -126,10 +124,10 @@ FARSIDE_HOT inline outcome_of<T> update_cell(Access& in, word index, const typen
     const V wanted = was_there ? V(by.next(*old)) : V(by.initial());
     if (!cell::fits(wanted)) {
       if (!waits) return {result::blocked};
-      return {in.change_cell(index, seen, seen | cell::widen) ? result::widen : result::again};
+      return {in.change(index, at_value, seen, seen | cell::widen) ? result::widen : result::again};
     }
     const word desired = cell::encode(wanted) | (seen & cell::widen);
-    if (!in.change_cell(index, seen, desired) && !FARSIDE_MUTANT(map_lost_swap_taken_for_won))
+    if (!in.change(index, at_value, seen, desired) && !FARSIDE_MUTANT(map_lost_swap_taken_for_won))
       return {result::again};
     in.settle();
     outcome<V> done{result::done, !was_there, was_there ? counted::nothing : counted::revived};
@@ -147,67 +145,53 @@ FARSIDE_HOT inline outcome_of<T> update_plain(Access& in, word index, typename T
   head h = e.top();
   if (h.frozen()) return {result::frozen};
   const bool was_there = h.what() == state::plain;
-  if constexpr (erases<Update>) {
-    if (!was_there) return {};
-    if (!in.change(index, h, h.as(state::erased))) return {result::again};
-    in.settle();
-    T::value_store::release(e.value());
-    return {result::done, true, counted::erased};
-  } else {
-    if (!Update::changes && was_there) return {};
-    outcome<V> done{result::done, !was_there, was_there ? counted::nothing : counted::revived};
-    std::optional<V> old;
-    if constexpr (Update::reads) {
-      if (was_there) {
-        old = T::value_store::unpack(e.value());
-        if (!old) return {B == if_blocked::wait ? result::again : result::blocked};
-      }
-      V wanted = old ? V(by.next(*old)) : V(by.initial());
-      made.set_value(wanted);
-      if constexpr (Update::result_is == gives::made) done.value = std::move(wanted);
-    } else {
-      made.set_value(by.initial());
-    }
-    head desired = h.next_version(state::plain);
-    if (FARSIDE_MUTANT(map_version_not_counted))
+  std::optional<V> old, next;
+  if constexpr (reads_old<Update>)
+    if (was_there && !(old = T::value_store::unpack(e.value())))
+      return {B == if_blocked::wait ? result::again : result::blocked};
+  const decision what = decide(by, was_there, old, next);
+  const bool writes = what == decision::write;
+  outcome<V> done;
+  if (what != decision::leave) {
+    const bool was_entry = decides<Update> ? is_entry(old) : was_there;
+    const bool becomes_entry = writes && is_entry(next);
+    done.created = decides<Update> || !writes || !was_there;
+    if (was_entry != becomes_entry) done.count = becomes_entry ? counted::revived : counted::erased;
+    if (writes) made.set_value(*next);
+    head desired = writes ? h.next_version(state::plain) : h.as(state::erased);
+    if (writes && FARSIDE_MUTANT(map_version_not_counted))
       desired = head(state::plain, h.fingerprint(), h.version());
-    if (!in.change(index, h, desired) && !FARSIDE_MUTANT(map_lost_race_taken_for_won))
+    if (!change_head(in, index, h, desired) && !FARSIDE_MUTANT(map_lost_race_taken_for_won))
       return {result::again};
-    typename T::entry fresh = e;
-    std::copy_n(made.content.value(), T::entry::value_words, fresh.value());
-    made.has_value = false;
-    in.write_through(index, desired, fresh, false);
+    if (writes) {
+      typename T::entry fresh = e;
+      std::copy_n(made.content.value(), T::entry::value_words, fresh.value());
+      made.has_value = false;
+      in.write(index, desired, fresh, false);
+    } else {
+      in.settle();
+    }
     if (was_there) T::value_store::release(e.value());
-    if constexpr (Update::result_is == gives::old) done.value = std::move(old);
-    return done;
   }
+  if constexpr (result_of<Update> == gives::old) done.value = std::move(old);
+  if constexpr (result_of<Update> == gives::made) done.value = std::move(next);
+  return done;
 }
 
-/// What an update that decides() does, after the probe (decided_update.hpp).
-template <if_blocked B, class T, class Access, class Update>
-outcome_of<T> update_decided(Access& in, lookup<T>& found, const table& t,
-                             const key_location& where, const typename T::key_type& key,
-                             const Update& by, new_bucket<T>& made);
-
-/// One attempt to change a key in `t`: done, or why not; then nothing has changed. A caller that
-/// waits has seen to it that `t` is settled: all of the table before it has moved into it. One that
-/// gives up does so where `t` is not, instead of creating an entry.
+/// One attempt to change a key in a table: done, or why not; then nothing has changed. The table of
+/// a caller that waits is settled: all of the one before it has moved into it. One that gives up
+/// does so where it is not, instead of creating an entry.
 template <if_blocked B, class T, bucket_access<T> Access, class Update>
-FARSIDE_HOT inline outcome_of<T> update(Access& in, const table& t, const key_location& where,
+FARSIDE_HOT inline outcome_of<T> update(Access& in, const key_location& where,
                                         const typename T::key_type& key, const Update& by,
                                         new_bucket<T>& made) {
-  if constexpr (!Update::changes && T::in_place) {
-    // Most inserts find their home empty: they take it without a look, or after one at its head.
-    const word home = where.home(t.capacity);
-    if (std::exchange(made.unseen, false) && t.settled.load(std::memory_order_relaxed) &&
-        (!Access::is_fast || in.top(home).is_empty()) &&
-        create<T>(in, home, head(), true, where, key, by.initial(), made))
+  // Most inserts find their home empty: they take it without a look, or after one at its head.
+  if constexpr (!Update::changes && T::in_place)
+    if (std::exchange(made.unseen, false) && in.may_create() &&
+        create<T>(in, where.home(in.capacity()), head(), where, key, by.initial(), made))
       return {result::done, true, counted::at_home};
-  }
   lookup<T> found = probe<B, T>(in, where, key);
-  if constexpr (decides<Update>) {
-    return update_decided<B, T>(in, found, t, where, key, by, made);
-  } else if (found.what == result::mine) [[likely]] {
+  if (found.what == result::mine) [[likely]] {
     made.index = found.index;
     if constexpr (T::cells) {
       if (found.content.top().what() == state::cell) [[likely]]
@@ -215,25 +199,18 @@ FARSIDE_HOT inline outcome_of<T> update(Access& in, const table& t, const key_lo
     }
     return update_plain<B, T>(in, found.index, found.content, by, made);
   }
-  if constexpr (decides<Update>) {
-  } else if constexpr (!erases<Update>) {
-    if (found.what == result::absent) {
-      if (B == if_blocked::give_up && !t.settled.load(std::memory_order_relaxed) &&
-          !FARSIDE_MUTANT(map_fast_creates_unsettled))
-        return {result::blocked};
-      const counted count = found.at_home ? counted::at_home : counted::displaced;
-      const typename T::mapped_type initial = by.initial();
-      if (!create<T>(in, found.index, found.seen, false, where, key, initial, made))
-        return {result::again};
-      if constexpr (Update::result_is == gives::made)
-        return {result::done, true, count, false, initial};
-      else
-        return {result::done, true, count};
-    }
-  } else if (found.what == result::absent) {
-    return {};
+  if (found.what != result::absent) return {found.what};
+  outcome_of<T> done;
+  if constexpr (!creates_none<Update>) {
+    if (B == if_blocked::give_up && !in.may_create() && !FARSIDE_MUTANT(map_fast_creates_unsettled))
+      return {result::blocked};
+    const typename T::mapped_type& initial = by.initial();
+    if (!create<T>(in, found.index, found.seen, where, key, initial, made)) return {result::again};
+    done.created = true;
+    done.count = found.at_home ? counted::at_home : counted::displaced;
+    if constexpr (result_of<Update> == gives::made) done.value = initial;
   }
-  return {found.what};
+  return done;
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

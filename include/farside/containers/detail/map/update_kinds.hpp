@@ -97,62 +97,104 @@ struct remove {
   static constexpr bool changes = true, reads = false;
   static constexpr gives result_is = gives::nothing;
 };
+/// find: nothing happens to the value.
+struct look {
+  static constexpr bool changes = false, reads = true;
+  static constexpr gives result_is = gives::old;
+};
 template <class Update>
 inline constexpr bool erases = std::is_same_v<Update, remove>;
+template <class Update>
+inline constexpr bool only_finds = std::is_same_v<Update, look>;
 
-/// Updates that look at what is there, parked buckets of stores among it, and then decide
-/// (decided_update.hpp).
+/// What is to become of the value of a key.
+enum class decision { leave, write, remove };
+
+// Updates of stores (containers/detail/store/index.hpp) look at what is there, parked buckets among
+// it, and then decide:
+//
+//   static constexpr bool changes;   // an entry that is there: else a free home is taken unseen
+//   static constexpr bool creates;   // an entry where there is none
+//   decision decide(const V* old, V& next) const;   // null: no entry; communicates nothing
+//   const V& initial() const;        // if it creates
+//
+// An outcome says with `created` whether anything was changed, and with `value` what was there.
 template <class Update>
 inline constexpr bool decides = requires { Update::creates; };
+template <class Update>
+inline constexpr bool reads_old = Update::reads;
+template <class Update>
+  requires decides<Update>
+inline constexpr bool reads_old<Update> = true;
+template <class Update>
+inline constexpr gives result_of = Update::result_is;
+template <class Update>
+  requires decides<Update>
+inline constexpr gives result_of<Update> = gives::old;
 /// Updates that leave a key without an entry if it has none.
 template <class Update>
-inline constexpr bool creates_none = erases<Update>;
+inline constexpr bool creates_none = erases<Update> || only_finds<Update>;
 template <class Update>
   requires decides<Update>
 inline constexpr bool creates_none<Update> = !Update::creates;
 
+/// What an update makes of what a key has: `next` if it is to be written. `old` is there if there
+/// is an entry whose value the update reads.
+template <class Update, class V>
+FARSIDE_HOT inline decision decide(const Update& by, bool is_there, const std::optional<V>& old,
+                                   std::optional<V>& next) {
+  if constexpr (decides<Update>) {
+    return by.decide(old ? &*old : nullptr, next.emplace());
+  } else if constexpr (erases<Update>) {
+    return is_there ? decision::remove : decision::leave;
+  } else {
+    if (is_there && !Update::changes) return decision::leave;
+    if constexpr (Update::reads)
+      if (is_there) return next.emplace(by.next(*old)), decision::write;
+    next.emplace(by.initial());
+    return decision::write;
+  }
+}
+/// Entries that nobody has put, such as parked ones: neither they nor their ends count.
+template <class V>
+bool is_entry(const std::optional<V>& value) {
+  if constexpr (requires { value->counts_as_absent(); })
+    return value && !value->counts_as_absent();
+  else
+    return value.has_value();
+}
+
 /// Additions that fetch_add makes.
 template <class Update>
 inline constexpr bool adds = false;
-template <class V>
-inline constexpr bool adds<combine<V, std::plus<>>> = true;
-template <class V>
-inline constexpr bool adds<combine<V, std::plus<V>>> = true;
-template <class V>
-inline constexpr bool adds<combine<V, const std::plus<>>> = true;
-template <class V>
-inline constexpr bool adds<combine<V, const std::plus<V>>> = true;
+template <class V, class Op>
+inline constexpr bool adds<combine<V, Op>> = std::is_same_v<std::remove_const_t<Op>, std::plus<>> ||
+                                             std::is_same_v<std::remove_const_t<Op>, std::plus<V>>;
 
 // Operations as they are sent to owners, each with one item: a key, or an entry. What has a
-// function with something in it stays here.
-struct find_there {
-  static constexpr auto kind = container_operation::find;
+// function with something in it stays here. `update(item)` is what happens to the value.
+template <container_operation Kind, template <class> class Update>
+struct entry_there {
+  static constexpr auto kind = Kind;
   static constexpr bool can_be_sent = true;
+  template <class K, class V>
+  Update<V> update(const std::pair<K, V>& entry) {
+    return {entry.second};
+  }
 };
-struct erase_there {
-  static constexpr auto kind = container_operation::erase;
+using insert_there = entry_there<container_operation::insert, keep>;
+using assign_there = entry_there<container_operation::modify, replace>;
+template <container_operation Kind, class Update>
+struct key_there {
+  static constexpr auto kind = Kind;
   static constexpr bool can_be_sent = true;
   template <class K>
-  remove update(const K&) {
+  Update update(const K&) {
     return {};
   }
 };
-struct insert_there {
-  static constexpr auto kind = container_operation::insert;
-  static constexpr bool can_be_sent = true;
-  template <class K, class V>
-  keep<V> update(const std::pair<K, V>& entry) {
-    return {entry.second};
-  }
-};
-struct assign_there {
-  static constexpr auto kind = container_operation::modify;
-  static constexpr bool can_be_sent = true;
-  template <class K, class V>
-  replace<V> update(const std::pair<K, V>& entry) {
-    return {entry.second};
-  }
-};
+using find_there = key_there<container_operation::find, look>;
+using erase_there = key_there<container_operation::erase, remove>;
 template <class Op>
 struct accumulate_there {
   static constexpr auto kind = container_operation::modify;

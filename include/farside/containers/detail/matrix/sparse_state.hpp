@@ -81,9 +81,12 @@ struct sparse_state : matrix_state {
 
   /// Some rows of a tile: a view, or a copy by 3 gets, of which the last two are in flight together.
   future<sparse_tile<T, I>> rows_of(matrix_index tile, index_range rows) const {
-    if (auto here = loadable(tile))
-      return future<sparse_tile<T, I>>::ready(
-          sparse_tile<T, I>(here->row_range(rows.first, rows.size())));
+    if (auto here = loadable(tile)) {
+      const auto some = here->row_range(rows.first, rows.size());
+      if (some.nnz() != 0)
+        note_viewed(entry(tile).where.rank(), block{rows.size(), some.nnz()}.bytes());
+      return future<sparse_tile<T, I>>::ready(sparse_tile<T, I>(some));
+    }
     const tile_entry& of = entry(tile);
     const block whole = block_of(tile);
     auto at = [where = pointer_cast<std::byte>(of.where)](std::size_t bytes) {

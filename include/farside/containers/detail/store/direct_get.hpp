@@ -1,6 +1,7 @@
-// A get of an object in memory that this process reaches, straight into the result: what most gets of
-// large values are where ranks share memory. The protocol of read_object() (object.hpp), which gives
-// up as soon as there is anything else; then the full path begins anew.
+// Gets in memory that this process reaches, which is what most gets are where ranks share memory: of
+// values in buckets, and of objects, straight into the result. The protocols of map::find_in() and of
+// read_object() (object.hpp), which give up as soon as there is anything else; then the full path begins
+// anew.
 #pragma once
 
 #include <farside/containers/detail/store/object.hpp>
@@ -9,6 +10,45 @@
 #include <type_traits>
 
 namespace far::inline FARSIDE_BACKEND::detail::stores {
+
+/// Operations on keys that this rank holds communicate with nobody, and count as nothing.
+template <class Core>
+class own_part {
+ public:
+  FARSIDE_HOT own_part(Core& m, const typename Core::K& key)
+      : quiet_(m.c, m.c.counts && m.place_of(key).member == m.members.rank()) {}
+
+ private:
+  uncounted quiet_;
+};
+
+template <class Value, class Slot>
+FARSIDE_HOT inline std::optional<Value> value_of(const std::optional<Slot>& found) {
+  if (!found || found->is_parked()) return std::nullopt;
+  return map::stored<Value>::read(found->words.data());
+}
+
+/// Out of line, so that the caller spills no registers.
+template <class Value, class Core>
+[[gnu::noinline]] std::optional<Value> get_from_bucket(const map::fast_handle& tables,
+                                                       const container_handle<Core>& state,
+                                                       const map::key_location& where,
+                                                       const typename Core::K& key) {
+  own_part<Core> free_of_charge(*state, key);
+  return value_of<Value>(map::find(tables, state, where, key, concurrency::everything));
+}
+
+/// The slot of a key whose table this process reaches. Not done: it was not to be had this way.
+template <class Core, class T = typename Core::traits>
+FARSIDE_HOT inline map::outcome_of<T> find_directly(const map::fast_handle& tables,
+                                                    const map::key_location& where,
+                                                    const typename Core::K& key) {
+  const auto t = map::fast_table<T>(tables[where.member]);
+  if (t.buckets == nullptr) [[unlikely]]
+    return {map::result::blocked};
+  map::direct_access<T, true> in(t.buckets, t.capacity);
+  return map::find_in<if_blocked::give_up, T>(in, where, key);
+}
 
 template <class Value>
 inline constexpr bool can_be_got_directly =
@@ -45,20 +85,48 @@ struct made_from {
   }
 };
 
-/// Nothing: it is absent, or was not to be had this way.
+/// The value of a key, if it has one, by the full path.
 template <class Core, class Value = typename Core::value_type>
-std::optional<Value> get_directly(Core& m, const typename Core::K& key) {
-  std::optional<Value> result;
-  if (!m.c.link.coherent() || m.c.counts || m.choice.any()) return result;
-  const auto found = m.template locate<if_blocked::give_up>(key);
-  if (found.what != map::result::mine) return result;
+[[gnu::noinline]] std::optional<Value> get_object_in_full(Core& m, const typename Core::K& key) {
+  own_part<Core> free_of_charge(m, key);
+  std::optional<versioned<Value>> there;
+  m.template find_value<if_blocked::wait>(key, there);
+  if (!there) return std::nullopt;
+  m.keep(key, there->value);
+  return std::move(there->value);
+}
+
+template <class Core, class Value>
+std::optional<Value> get_perhaps_directly(Core& m, const typename Core::K& key) {
+  typename Core::located found;
+  if (m.c.link.coherent() && !m.c.counts && !m.choice.any())
+    found = m.template locate<if_blocked::give_up>(key);
+  const bool there = found.what == map::result::mine;
   bool whole = false;
-  result.emplace(made_from<Value>{found.at, reach(m.c, found.at), whole});
-  if (!whole)
-    result.reset();
-  else if (!found.remembered)
-    m.remember(key, found.at);
+  std::optional<Value> result =
+      there ? std::optional<Value>(std::in_place,
+                                   made_from<Value>{found.at, reach(m.c, found.at), whole})
+            : std::optional<Value>();
+  if (whole) [[likely]] {
+    if (!found.remembered) m.remember(key, found.at);
+    m.keep(key, *result);
+  } else {
+    result = get_object_in_full(m, key);
+  }
   return result;
+}
+
+/// The same, by whatever way. There is one result, made where it goes; an empty optional of a large
+/// value is not made before, as compilers clear it.
+template <class Core, class Value = typename Core::value_type>
+std::optional<Value> get_object(Core& m, const typename Core::K& key) {
+  if (const Value* kept = m.kept(key)) [[unlikely]]
+    return *kept;
+  if constexpr (!can_be_got_directly<Value>) {
+    return get_object_in_full(m, key);
+  } else {
+    return get_perhaps_directly<Core, Value>(m, key);
+  }
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::stores

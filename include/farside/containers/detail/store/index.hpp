@@ -7,7 +7,6 @@
 #pragma once
 
 #include <farside/base/mutants.hpp>
-#include <farside/containers/detail/map/decided_update.hpp>
 #include <farside/containers/detail/map/fast_path.hpp>
 #include <farside/containers/store_options.hpp>
 
@@ -89,8 +88,6 @@ struct index_traits {
 
 /// What came of a change.
 enum class changed { yes, no, absent, blocked };
-
-// --- what happens to the slot of a key: see map/decided_update.hpp ---
 
 /// A new entry, where there is none.
 template <class Slot>

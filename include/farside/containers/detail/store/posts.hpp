@@ -174,7 +174,7 @@ class posting {
     if (!answer.done && !FARSIDE_MUTANT(store_declined_post_dropped)) return false;
     typename Core::outcome done;
     done.count = answer.count;
-    m.account_for(to, m.tables.of(to), done);
+    m.account_for(to, done);
     if (answer.duplicate)
       count_duplicate(key);
     else

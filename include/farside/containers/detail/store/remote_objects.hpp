@@ -113,7 +113,7 @@ std::optional<object_answer<typename Core::value_type>> answer_in(
   }
   typename Core::outcome done;
   done.count = a.count;
-  m.account_for(member, m.tables.of(member), done);
+  m.account_for(member, done);
   if (a.unlink != 0) m.unlink(key, {ptr<word>::from_raw(a.unlink), a.words});
   return a;
 }

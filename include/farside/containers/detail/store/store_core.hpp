@@ -73,9 +73,10 @@ class store_core : public object_index<Key, Value, Placement> {
   template <if_blocked B, class Op, class Update>
   outcome change_slot(Op op, const K& key, const Update& by) {
     if constexpr (B == if_blocked::give_up) return this->template change_index<B>(key, by);
-    auto done =
-        map::try_update(this->tables.fast(), this, this->place_of(key), key, by, everything);
-    if (done.what == result::done) return done;
+    outcome done;
+    if (map::try_update(this->tables.fast(), this, this->place_of(key), key, by, everything,
+                        [&](outcome&& now) { done = std::move(now); }))
+      return done;
     return map::update_otherwise<store_core, Op, Update>(*this, op, key, by, everything);
   }
   template <if_blocked B>

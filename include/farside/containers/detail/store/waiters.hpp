@@ -146,12 +146,11 @@ class waiters {
   static void account_for_parked(Core& m, const Key& key, typename Core::outcome done, bool taken) {
     const rank_t member = m.place_of(key).member;
     if (done.count != map::counted::at_home && done.count != map::counted::displaced) return;
-    map::table& t = m.tables.of(member);
     done.value.reset();
     done.count = map::counted::at_home;  // this does not wait, as growing would
-    if (taken) m.account_for(member, t, done);
+    if (taken) m.account_for(member, done);
     done.count = map::counted::erased;
-    m.account_for(member, t, done);
+    m.account_for(member, done);
   }
 
   template <class K, class Value>
