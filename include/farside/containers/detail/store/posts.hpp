@@ -157,12 +157,11 @@ class posting {
             put_declined(m, {to, item.first, item.second});
           --all->continuing;
         });
-    if (FARSIDE_MUTANT(store_post_counted_early)) m.shared->counts.count_handled();
   }
   void end_of_post(Core& m, rank_t to) {
     outstanding_[to].fetch_sub(1, std::memory_order_release);
     send_kept(m, to);
-    if (!FARSIDE_MUTANT(store_post_counted_early)) m.shared->counts.count_handled();
+    m.shared->counts.count_handled();
   }
 
   /// Whether the owner has done it. This rank counts what it has.
