@@ -1,9 +1,13 @@
-// Products of matrices in device memory, against one process that calls cuSPARSE and cuBLAS. `./dev gpu-test` runs it.
+// Products of matrices in device memory, against one process that calls cuSPARSE and cuBLAS. `./dev
+// gpu-test` runs it.
 //
-//   farside run -n 4 bench_device_multiply [--repeat N] [--scale N] [--large-scale N] [--gemm N] [--tiles N]
+//   farside run -n 4 bench_device_multiply [--repeat N] [--scale N] [--large-scale N] [--gemm N]
+// [--tiles N]
 //
-// The baseline is the library's call on the whole matrices by rank 0, while the others wait; all ranks then multiply the
-// same matrices by far::multiply. Medians after a warm-up; from barrier to barrier. Results are compared by
+// The baseline is the library's call on the whole matrices by rank 0, while the others wait; all
+// ranks then multiply the
+// same matrices by far::multiply. Medians after a warm-up; from barrier to barrier. Results are
+// compared by
 // the number of entries and by sums of values that are whole numbers, so exact.
 #include <farside/algorithms/matrix_generators.hpp>
 #include <farside/device.hpp>

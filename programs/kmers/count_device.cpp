@@ -1,5 +1,7 @@
-// Counting in device memory. Each rank reads its share of the files, and sends the bases, a line's end after each
-// sequence, to its device in pieces; a kernel makes a k-mer of each place and counts it in one map over all devices.
+// Counting in device memory. Each rank reads its share of the files, and sends the bases, a line's
+// end after each
+// sequence, to its device in pieces; a kernel makes a k-mer of each place and counts it in one map
+// over all devices.
 // While one piece is counted the next one is read. Compiled by nvcc where the build is for GPUs.
 #include <farside/device.hpp>
 
@@ -22,7 +24,8 @@ namespace counting_on_device {
 using u64 = std::uint64_t;
 using map_type = far::device_hash_map<u64, u64>;
 
-/// The k-mer that begins at a place, if there are k bases: what comes first, it or its reverse complement.
+/// The k-mer that begins at a place, if there are k bases: what comes first, it or its reverse
+/// complement.
 struct count_places {
   far::device_map_ref<u64, u64> map;
   far::device_ptr<const unsigned char> bases;
@@ -139,7 +142,8 @@ class counter {
   far::device_block refused_;
 };
 
-/// At most so many different k-mers, as far as files tell: a place of each byte, or of every other one.
+/// At most so many different k-mers, as far as files tell: a place of each byte, or of every other
+/// one.
 u64 most_kmers(const std::vector<genome::input_file>& files) {
   u64 sum = 0;
   for (const auto& file : files) {

@@ -5,6 +5,7 @@
 #include <common/files.hpp>
 #include <farside/core/runtime.hpp>
 #include <toolkit/option_reader.hpp>
+#include <toolkit/svg.hpp>
 
 #include <cstdio>
 #include <string>
@@ -59,7 +60,8 @@ int run_program(const std::vector<std::string>& words) {
     return 0;
   }
   if (asked.slow_rank && *asked.slow_rank >= far::nprocs())
-    throw toolkit::wrong_option(far::text("--slow ", *asked.slow_rank, ":", asked.slow_factor,
+    throw toolkit::wrong_option(far::text("--slow ", *asked.slow_rank, ":",
+                                          toolkit::printed("%g", asked.slow_factor),
                                           ": ranks are 0 to ", far::nprocs() - 1));
   if (asked.study) {
     run_study(asked);

@@ -5,13 +5,13 @@
 #include "map_types.hpp"
 
 #include <farside/algorithms/exchange.hpp>
+#include <farside/algorithms/hash_map_buffer.hpp>
 #include <farside/containers/array.hpp>
 #include <farside/containers/bloom_filter.hpp>
 #include <farside/containers/circular_queue.hpp>
 #include <farside/containers/counter.hpp>
 #include <farside/containers/darray.hpp>
 #include <farside/containers/fast_queue.hpp>
-#include <farside/algorithms/hash_map_buffer.hpp>
 #include <farside/containers/plain_bloom_filter.hpp>
 #include <farside/core/mutex.hpp>
 

@@ -1,4 +1,5 @@
-// Programs of the device suite that are not built for CUDA run their kernels on the CPU, unless told otherwise.
+// Programs of the device suite that are not built for CUDA run their kernels on the CPU, unless
+// told otherwise.
 #pragma once
 
 #include <cstdlib>

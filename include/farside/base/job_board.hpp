@@ -84,9 +84,9 @@ inline const char* name_of(waiting what) {
                                    "messages of others, to finish exchange",
                                    "the answer of an owner, for an operation on",
                                    "another rank's change of a container",
-                                    "a barrier, inside a handler",
-                                    "a collective, inside a handler",
-                                    "another rank's accumulate to the same place"};
+                                   "a barrier, inside a handler",
+                                   "a collective, inside a handler",
+                                   "another rank's accumulate to the same place"};
   return names[static_cast<std::uint32_t>(what)];
 }
 

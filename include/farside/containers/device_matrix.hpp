@@ -1,4 +1,5 @@
-// far::matrix<T, far::device_memory>: a dense matrix whose tiles lie in the device memory of a team.
+// far::matrix<T, far::device_memory>: a dense matrix whose tiles lie in the device memory of a
+// team.
 //
 //   far::matrix<double> h({m, n}, blocks);                         // filled, or read from a file
 //   far::matrix<double, far::device_memory> a({m, n}, blocks);     // collective
@@ -6,8 +7,10 @@
 //   far::multiply(a, b, c);                                        // algorithms/device_multiply.hpp
 //   c.copy_to(h);                                                  // collective
 //
-// containers/matrix_layout.hpp says how a matrix is cut. A tile lies densely, row by row, in the device
-// segment of its owner; all members know where each begins. The first far::device of the job is made by
+// containers/matrix_layout.hpp says how a matrix is cut. A tile lies densely, row by row, in the
+// device
+// segment of its owner; all members know where each begins. The first far::device of the job is
+// made by
 // the first such matrix, if the program has made none before.
 //
 // Order. What a stream does to a tile is seen by others after it was waited for, and a barrier. The
@@ -111,7 +114,8 @@ class matrix<T, device_memory> {
  public:
   using value_type = T;
 
-  /// Collective: all members give the same. Elements are zero. 1 all_reduce, 1 all_gather, 1 barrier.
+  /// Collective: all members give the same. Elements are zero. 1 all_reduce, 1 all_gather, 1
+  /// barrier.
   /// Throws far::allocation_error on all members if one has no room in its device segment.
   explicit matrix(matrix_shape shape, const container_options& with = {})
       : matrix(shape, block_rect(), with) {}
@@ -153,7 +157,8 @@ class matrix<T, device_memory> {
     state_->require_mine("my_tile", tile);
     return {state_->tile_at(tile), state_->layout.tile_shape(tile)};
   }
-  /// A tile for kernels to read. One-sided. No communication where this rank's device reaches it, else 1 copy.
+  /// A tile for kernels to read. One-sided. No communication where this rank's device reaches it,
+  /// else 1 copy.
   device_matrix_tile<T> tile(matrix_index tile) const { return async_tile(tile).get(); }
   /// Likewise, not waited for: the copy is under way beside kernels of other streams.
   future<device_matrix_tile<T>> async_tile(matrix_index tile) const {
@@ -165,7 +170,8 @@ class matrix<T, device_memory> {
                          });
   }
 
-  /// A copy on the host of rows [rows.first, rows.last) and columns likewise. One-sided; costs a copy of whole rows of
+  /// A copy on the host of rows [rows.first, rows.last) and columns likewise. One-sided; costs a
+  /// copy of whole rows of
   /// each tile that it touches.
   dense<T> slice(index_range rows, index_range columns) const {
     state_->require_slice("slice", rows, columns);
@@ -196,7 +202,8 @@ class matrix<T, device_memory> {
     state_->stream.synchronize();
     barrier(members());
   }
-  /// Becomes a copy of a matrix in host memory, which has the same shape and any layout. Collective. 2 barriers, and
+  /// Becomes a copy of a matrix in host memory, which has the same shape and any layout.
+  /// Collective. 2 barriers, and
   /// for each tile a slice of `other` and 1 copy to the device.
   void copy_from(const matrix<T>& other) {
     require_shape("copy_from", other.shape());
@@ -211,7 +218,8 @@ class matrix<T, device_memory> {
     }
     barrier(members());
   }
-  /// A matrix in host memory, of the same shape and any layout, becomes a copy of it. Collective. 2 barriers, and for
+  /// A matrix in host memory, of the same shape and any layout, becomes a copy of it. Collective. 2
+  /// barriers, and for
   /// each tile 1 copy from the device and a put_slice.
   void copy_to(matrix<T>& other) const {
     require_shape("copy_to", other.shape());

@@ -142,7 +142,8 @@ class device_matrix_tile {
   using value_type = T;
   /// Of no elements. Local; no communication.
   device_matrix_tile() = default;
-  /// For the library: a view of the tile itself, or one of a copy that it keeps. Local; no communication.
+  /// For the library: a view of the tile itself, or one of a copy that it keeps. Local; no
+  /// communication.
   explicit device_matrix_tile(device_matrix_view<T> of, std::shared_ptr<device_block> copy = {})
       : view_(of), copy_(std::move(copy)) {}
 
@@ -163,11 +164,13 @@ class device_sparse_tile {
   using index_type = I;
   /// Of no entries. Local; no communication.
   device_sparse_tile() = default;
-  /// For the library: a view of the tile itself, or one of a copy that it keeps. Local; no communication.
+  /// For the library: a view of the tile itself, or one of a copy that it keeps. Local; no
+  /// communication.
   explicit device_sparse_tile(device_csr_view<T, I> of, std::shared_ptr<device_block> copy = {})
       : view_(of), copy_(std::move(copy)) {}
 
-  /// What kernels read, as long as this object lives; of a view, until the tile is published anew. Local; no
+  /// What kernels read, as long as this object lives; of a view, until the tile is published anew.
+  /// Local; no
   /// communication.
   const device_csr_view<T, I>& view() const { return view_; }
   std::size_t nnz() const { return view_.nnz; }

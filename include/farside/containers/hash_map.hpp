@@ -344,7 +344,7 @@ class hash_map {
     check(std::remove_cvref_t<Op>::kind, name, key, with);
     typename core::outcome_type result;
     detail::map::update(tables_, state_, op, located(key), key, by, with,
-                        [&](auto&& done) { result = std::move(done); });
+                        [&](typename core::outcome_type&& done) { result = std::move(done); });
     return result;
   }
   template <class Op, class Item>

@@ -54,6 +54,7 @@ struct spmm_row_kernel {
   /// `Count` vectors of the row, from column j on.
   template <class V, std::size_t Count, class T, class I, class S>
   [[gnu::always_inline]] static void piece(const spmm_row<T, I, S>& row, std::size_t j) {
+    // V is a vector of T.  NOLINTNEXTLINE(bugprone-sizeof-expression)
     constexpr std::size_t width = sizeof(V) / sizeof(T);
     constexpr std::size_t ahead = 4;  // entries; each names a row of B somewhere in memory
     V sum[Count];

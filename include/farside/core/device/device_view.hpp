@@ -9,9 +9,12 @@
 //   };
 //   stream.launch(n, scale{values, 2.0});
 //
-// put, get and atomics below reach the device memory of all ranks whose devices this one can reach: those
-// of one node, mostly, and all that share a GPU. Puts and atomics of a kernel are complete, for all to
-// see, when its stream has come to its end (far::device_stream::synchronize, done) and not before. Of
+// put, get and atomics below reach the device memory of all ranks whose devices this one can reach:
+// those
+// of one node, mostly, and all that share a GPU. Puts and atomics of a kernel are complete, for all
+// to
+// see, when its stream has come to its end (far::device_stream::synchronize, done) and not before.
+// Of
 // kernels that run at the same time atomics alone may meet at one word.
 #pragma once
 
@@ -32,7 +35,8 @@ struct device_fault {
 };
 }  // namespace detail
 
-/// Trivially copyable. For kernels alone; no communication, but for what its operations do: 1 load, store
+/// Trivially copyable. For kernels alone; no communication, but for what its operations do: 1 load,
+/// store
 /// or atomic each, over the link between devices where the memory is another device's.
 class device_view {
  public:
@@ -48,7 +52,8 @@ class device_view {
   /// How many ranks there are. Local; no communication.
   FARSIDE_KERNEL_CODE rank_t nprocs() const { return nprocs_; }
 
-  /// Where `n` objects lie for this kernel. 1 load for other ranks' memory. Checked builds end a kernel
+  /// Where `n` objects lie for this kernel. 1 load for other ranks' memory. Checked builds end a
+  /// kernel
   /// that asks for memory outside of the segment, and say so where its stream is waited for.
   template <class T>
   FARSIDE_KERNEL_CODE T* address(device_ptr<T> p, [[maybe_unused]] std::size_t n = 1) const {

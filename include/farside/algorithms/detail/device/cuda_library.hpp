@@ -1,7 +1,9 @@
-// Products of tiles in device memory by cuSPARSE and cuBLAS. All memory that they work in is far::device's: while
+// Products of tiles in device memory by cuSPARSE and cuBLAS. All memory that they work in is
+// far::device's: while
 // matrices are multiplied nothing is allocated by CUDA.
 //
-// Matrices lie row by row, which cuBLAS takes for their transposes: of C^T = B^T A^T it computes the right one.
+// Matrices lie row by row, which cuBLAS takes for their transposes: of C^T = B^T A^T it computes
+// the right one.
 #pragma once
 
 #include <farside/containers/device_tile.hpp>
@@ -148,7 +150,8 @@ class device_library {
                    "a product of a sparse matrix and a dense one");
   }
 
-  /// a b in new memory. Waits for the stream. By ALG1, or, where that has not enough memory, ALG2 or ALG3.
+  /// a b in new memory. Waits for the stream. By ALG1, or, where that has not enough memory, ALG2
+  /// or ALG3.
   template <class T, class I>
   device_csr<T, I> spgemm(const device_csr_view<T, I>& a, const device_csr_view<T, I>& b) {
     require_type<T>();

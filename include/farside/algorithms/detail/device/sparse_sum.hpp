@@ -1,4 +1,5 @@
-// The sum of two sparse matrices in device memory, by kernels: C = A + B, rows sorted. One call for each entry, so
+// The sum of two sparse matrices in device memory, by kernels: C = A + B, rows sorted. One call for
+// each entry, so
 // that long rows cost no more than short ones.
 //
 //   fresh[e]    whether entry e of B has no entry of A at its place      a search in a row of A each
@@ -169,7 +170,8 @@ struct place_entries {
   }
 };
 
-/// Whether rows are sorted: `wrong` becomes 1 if not. An entry that is not right of the one before it begins a row.
+/// Whether rows are sorted: `wrong` becomes 1 if not. An entry that is not right of the one before
+/// it begins a row.
 template <class T, class I>
 struct look_for_disorder {
   device_csr_view<T, I> of;

@@ -1,4 +1,5 @@
-// Products of tiles in the stand-in's device memory: the library's own kernels for a core, called by the stream.
+// Products of tiles in the stand-in's device memory: the library's own kernels for a core, called
+// by the stream.
 #pragma once
 
 #include <farside/algorithms/local/local_kernels.hpp>

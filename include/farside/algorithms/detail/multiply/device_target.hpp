@@ -1,5 +1,7 @@
-// Where products of tiles in device memory go: as in target.hpp, but that tiles and partial tiles lie in device
-// memory. The list of updates and the grid of work stay in host memory: an atomic there costs far less
+// Where products of tiles in device memory go: as in target.hpp, but that tiles and partial tiles
+// lie in device
+// memory. The list of updates and the grid of work stay in host memory: an atomic there costs far
+// less
 // than a kernel.
 //
 //   stream for communication    copies of tiles that this device does not reach        matrices have it
@@ -7,7 +9,8 @@
 //
 //   update:   | header | far pointer of the partial tile in its sender's device memory |
 //
-// Kernels of dense products run behind each other and beside this rank: the tiles of the last two are kept
+// Kernels of dense products run behind each other and beside this rank: the tiles of the last two
+// are kept
 // meanwhile. Sparse ones are waited for, as the size of a product is not known before.
 #pragma once
 
@@ -35,7 +38,8 @@ struct device_target_base : target_base<C, Over> {
   explicit device_target_base(base known)
       : base(std::move(known)), gpu(base::c.gpu()), stream(gpu), library(gpu, stream) {}
 
-  /// Sends memory of this rank's device, which has been waited for, and keeps it until the owner has taken it.
+  /// Sends memory of this rank's device, which has been waited for, and keeps it until the owner
+  /// has taken it.
   void send_block(matrix_index tile, update_box::outgoing part, device_ptr<std::byte> where,
                   update_box::header with) {
     const std::uint64_t raw = where.raw();
@@ -49,7 +53,8 @@ struct device_target_base : target_base<C, Over> {
     stopwatch until_return(base::times.communicate);
     return base::box.room(sizeof(std::uint64_t), bytes, take, base::drain);
   }
-  /// A partial tile of another member for this one's kernels: where it lies, or a copy of it in `copy`.
+  /// A partial tile of another member for this one's kernels: where it lies, or a copy of it in
+  /// `copy`.
   device_ptr<std::byte> arrived(const std::byte* data, std::size_t bytes, device_block& copy) {
     std::uint64_t raw = 0;
     std::memcpy(&raw, data, sizeof raw);

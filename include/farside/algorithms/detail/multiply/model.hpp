@@ -148,10 +148,23 @@ void add_broadcasts(multiply_estimate& to, const A& a, const B& b, const C& c) {
   }
 }
 
-/// Bytes of the slices that owners of C fetch. Products as if tiles fitted: they say who has most.
+/// How many entries a factor has.
+template <class Operand>
+double entries_of(const Operand& of) {
+  double sum = 0;
+  for (std::size_t i = 0; i < of.grid_shape().rows; ++i)
+    for (std::size_t j = 0; j < of.grid_shape().columns; ++j)
+      sum += static_cast<double>(of.entries({i, j}));
+  return sum;
+}
+
+/// Bytes of the slices that owners of C fetch. Products as if they were spread evenly over C.
 template <class A, class B, class C>
 void add_slices(multiply_estimate& to, const A& a, const B& b, const C& c) {
   const std::size_t deep = a.tile_shape().columns;
+  const auto depth_of_all = static_cast<double>(std::max<std::size_t>(1, a.shape().columns));
+  const double for_each_place = entries_of(a) * entries_of(b) / depth_of_all /
+                                static_cast<double>(std::max<std::size_t>(1, c.shape().size()));
   for (std::size_t i = 0; i < c.grid_shape().rows; ++i)
     for (std::size_t j = 0; j < c.grid_shape().columns; ++j) {
       const matrix_index first = c.layout().first_of({i, j});
@@ -163,8 +176,8 @@ void add_slices(multiply_estimate& to, const A& a, const B& b, const C& c) {
         const index_range depth{k * deep, std::min((k + 1) * deep, a.shape().columns)};
         to.members[owner].bytes_fetched += static_cast<double>(
             a.slice_bytes(rows, depth, owner) + b.slice_bytes(depth, columns, owner));
-        to.members[owner].products += static_cast<double>(of.size() * depth.size());
       }
+      to.members[owner].products += static_cast<double>(of.size()) * for_each_place;
     }
 }
 

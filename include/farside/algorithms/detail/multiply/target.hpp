@@ -1,4 +1,5 @@
-// Where products of tiles go: the tiles of C that this member has, or partial tiles that are sent to
+// Where products of tiles go: the tiles of C that this member has, or partial tiles that are sent
+// to
 // the members that have them.
 //
 //   start(task)  piece(A tile, B tile) ...  end(task)      what this member multiplies
@@ -223,7 +224,8 @@ class sparse_target : target_base<C, Over> {
   std::map<matrix_index, in_order<csr<T, I>>> waiting_;
 };
 
-/// Which target a product of this kind has, and how much of it may be under way unless told otherwise.
+/// Which target a product of this kind has, and how much of it may be under way unless told
+/// otherwise.
 template <class C, class Over>
 struct target_of {
   using type =

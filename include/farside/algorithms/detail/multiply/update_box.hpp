@@ -14,9 +14,11 @@
 //     ... until it succeeds                          get of header, get of data, adds it up
 //   state == taken: frees the memory        <------  state = taken, by an atomic
 //
-// Owners take all there is, so that no word of a list changes while it is in one (no ABA), and a list
+// Owners take all there is, so that no word of a list changes while it is in one (no ABA), and a
+// list
 // is never full. What is bounded is memory: a sender has at most `limit` bytes out, or a single
-// update. A sender that waits for room drains its own list meanwhile: all that wait do, so one of any
+// update. A sender that waits for room drains its own list meanwhile: all that wait do, so one of
+// any
 // circle of waiting members can always go on.
 //
 // Invariant: an update's memory is freed by its sender alone, after its owner has written `taken`,
@@ -85,7 +87,8 @@ class update_box {
   outgoing room(std::size_t bytes, Drain drain) {
     return room(bytes, 0, [] { return std::function<void()>(); }, drain);
   }
-  /// Likewise, and `beside` bytes of other memory, which take() takes: what it returns gives them back.
+  /// Likewise, and `beside` bytes of other memory, which take() takes: what it returns gives them
+  /// back.
   template <class Take, class Drain>
   outgoing room(std::size_t bytes, std::size_t beside, Take take, Drain drain) {
     reap();
@@ -111,7 +114,8 @@ class update_box {
     if (unused.let_go) unused.let_go();
   }
 
-  /// Sends an update that has been written to a member. 1 flush, 1 atomic, and a flush and an atomic
+  /// Sends an update that has been written to a member. 1 flush, 1 atomic, and a flush and an
+  /// atomic
   /// more for each member that pushes there at the same moment.
   void push(rank_t to, const outgoing& what, header with) {
     auto* mine = reinterpret_cast<header*>(what.where.local());

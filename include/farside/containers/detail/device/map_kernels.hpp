@@ -5,7 +5,8 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-/// Sums of what kernels count: spread over many words, as threads that add to one wait for each other.
+/// Sums of what kernels count: spread over many words, as threads that add to one wait for each
+/// other.
 struct device_tally {
   static constexpr std::size_t spread = 512, stride = 4;
   device_ptr<std::uint64_t> words{};

@@ -250,8 +250,6 @@ inline bool change_head(const place& of, head expected, head desired) {
 }
 
 /// An operation that ends with an atomic: gets of others that begin later see it.
-inline void settle(context& c, const place& of) {
-  map::settle_atomics(c.link, of.at.rank());
-}
+inline void settle(context& c, const place& of) { map::settle_atomics(c.link, of.at.rank()); }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::stores
