@@ -5,7 +5,9 @@
 #include "store_specification.hpp"
 #include "store_types.hpp"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <vector>
 
 namespace store_linearizability_tests {
@@ -273,6 +275,34 @@ FAR_TEST(words_that_come_again) {
   far::barrier();
   const counters found = data.get(1).value_or(counters{});
   for (std::size_t w = 0; w < 12; ++w) CHECK_EQ(found[w], far::all_reduce(added[w]));
+  far::barrier();
+}
+
+/// Whoever reads while others write has all of one version.
+FAR_TEST(values_that_are_whole) {
+  using words = std::array<std::uint64_t, 128>;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  auto goes_on = [&](std::uint64_t i) {
+    return amounts::simulated() ? i < 20 : std::chrono::steady_clock::now() < end;
+  };
+  far::store<int, words> data(16);
+  auto filled = [](std::uint64_t n) {
+    words v;
+    v.fill(n);
+    return v;
+  };
+  if (far::rank() == 0) CHECK(data.put(1, filled(0)));
+  far::barrier();
+  std::uint64_t torn = 0;
+  for (std::uint64_t i = 0; goes_on(i); ++i) {
+    if (far::rank() == 0) {
+      data.update(1, filled(i));
+      continue;
+    }
+    const words v = i % 2 == 0 ? *data.get(1) : data.get_versioned(1)->value;
+    torn += std::any_of(v.begin(), v.end(), [&](std::uint64_t w) { return w != v[0]; });
+  }
+  CHECK_EQ(torn, 0u);
   far::barrier();
 }
 

@@ -15,7 +15,10 @@ template <class T>
 struct new_bucket {
   using V = typename T::mapped_type;
 
-  new_bucket() = default;
+  new_bucket() {
+    // g++-12 does not see that a key which was never set is not released.
+    if constexpr (!T::key_store::in_place) std::fill_n(content.key(), T::entry::key_words, word{0});
+  }
   new_bucket(const new_bucket&) = delete;
   ~new_bucket() {
     if constexpr (!T::key_store::in_place)
