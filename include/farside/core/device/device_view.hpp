@@ -18,6 +18,7 @@
 // kernels that run at the same time atomics alone may meet at one word.
 #pragma once
 
+#include <farside/base/error.hpp>
 #include <farside/core/device/device_ptr.hpp>
 #include <farside/core/device/kernel_atomics.hpp>
 
