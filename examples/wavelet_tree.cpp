@@ -28,7 +28,8 @@ int main(int argc, char** argv) {
     auto size = f.census();
     double norm = f.norm();
     if (far::rank() == 0)
-      far::print(size.nodes, " nodes down to level ", size.deepest, "; the norm is ", norm, "\n");
+      far::print_here(size.nodes, " nodes down to level ", size.deepest, "; the norm is ", norm,
+                      "\n");
     return wrong < 1e-5 && std::abs(ratio - 2) < 1e-12 ? EXIT_SUCCESS : EXIT_FAILURE;
   });
 }

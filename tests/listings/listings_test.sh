@@ -12,7 +12,7 @@ limit=60
 unset FARSIDE_THREADS FARSIDE_STATS FARSIDE_ENGINE
 
 # A type of the same name in two listings would be two types of one name in one program.
-twice=$(grep -hoE '^(struct|class|enum class) [a-z_]+' "$listings"/*.cpp | sort | uniq -d)
+twice=$(grep -hoE '^(struct|class|enum class) [a-z_]+([^a-z_:]|$)' "$listings"/*.cpp | sort | uniq -d)
 [[ -z $twice ]] || { echo "FAILED: in two listings: $twice"; exit 1; }
 
 # said NAME FILE: the last run has printed the text of FILE, however its lines are broken.

@@ -221,7 +221,7 @@ double seconds_of(const M& a, M& c, far::stealing help, std::chrono::microsecond
 }  // namespace
 
 // With one rank of four that is four times slower, near stealing takes at most 0.8 of what plain
-// stationary C takes; with nobody slower, at most 1.15.
+// stationary C takes; with nobody slower, at most 1.15. Simulated ranks have no time of their own.
 FAR_TEST(help_for_a_slow_rank) {
   CHECK(far::nprocs() > 0);
   if (far::nprocs() != 4) return;
@@ -231,20 +231,22 @@ FAR_TEST(help_for_a_slow_rank) {
   far::matrix<long> c({48, 48}, cuts);
   const auto factor = everything(a);
   const auto expected = product_of(factor, factor, 48, 48, 48, far::plus_times<long>());
-  const std::chrono::microseconds nap(1500);
+  const bool timed = !far::detail::here().simulated();
+  const std::chrono::microseconds nap(timed ? 1500 : 0);
   for (bool slow : {true, false}) {
     const auto own = slow && far::rank() == 2 ? 4 * nap : nap;
     double best = 1e9;
-    for (int attempt = 0; attempt < 3 && best > (slow ? 0.8 : 1.15); ++attempt) {
+    for (int attempt = 0; attempt < (timed ? 6 : 1) && best > (slow ? 0.8 : 1.15); ++attempt) {
       std::uint64_t stolen = 0;
       const double plain = seconds_of(a, c, far::stealing::none, own, stolen);
       CHECK_EQ(stolen, 0U);
       const double helped = seconds_of(a, c, far::stealing::near, own, stolen);
       CHECK(everything(c) == expected);
-      if (slow) CHECK(stolen > 0);
+      if (slow && timed) CHECK(stolen > 0);
       best = std::min(best, helped / plain);
       far::barrier();
     }
+    if (!timed) continue;
     if (far::rank() == 0) std::printf("near stealing takes %.2f of stationary C\n", best);
     CHECK(best <= (slow ? 0.8 : 1.15));
   }
