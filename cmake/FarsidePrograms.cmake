@@ -27,11 +27,7 @@ function(farside_program)
       farside_compile_with_clang(${target})
     endif()
     if(arg_QUICKLY)
-      target_compile_options(${target} PRIVATE -O0 -g0)
-    endif()
-    if(arg_QUICKLY AND by_clang)
-      farside_precompile(${flavour})
-      target_precompile_headers(${target} REUSE_FROM precompiled_${flavour})
+      farside_above_precompiled(${target} ${flavour} ${by_clang})
     endif()
     if(flavour STREQUAL "any")
       add_dependencies(${target} carriers)
@@ -60,6 +56,25 @@ function(farside_compile_with_clang target)
                         CXX_LINKER_LAUNCHER "${instead};--")
   # On arm64 the older way to choose instructions takes three quarters of the time.
   target_compile_options(${target} PRIVATE -fno-global-isel)
+endfunction()
+
+# farside_above_precompiled(<target> <flavour> <by_clang>): without optimisation, and where the second compiler compiles
+# it, on top of the precompiled library.
+function(farside_above_precompiled target flavour by_clang)
+  target_compile_options(${target} PRIVATE -O0 -g0)
+  if(by_clang)
+    farside_precompile(${flavour})
+    target_precompile_headers(${target} REUSE_FROM precompiled_${flavour})
+  endif()
+endfunction()
+
+# farside_compile_quickly(<target> <flavour>): what QUICKLY does, for a target that is no program.
+function(farside_compile_quickly target flavour)
+  farside_compiled_by_clang(by_clang ${flavour} ${flavour})
+  if(by_clang)
+    farside_compile_with_clang(${target})
+  endif()
+  farside_above_precompiled(${target} ${flavour} ${by_clang})
 endfunction()
 
 # farside_precompile(<flavour>): <farside/farside.hpp> as programs compiled QUICKLY begin with it, as the library

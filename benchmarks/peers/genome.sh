@@ -2,7 +2,7 @@
 # Counts k-mers and makes unitigs of E. coli reads with `farside` and with what people use now
 # (Jellyfish, KMC, BCALM), compares what comes out, and prints wall time and peak memory of each.
 #
-#   genome.sh FARSIDE [SCRATCH]        e.g. benchmarks/peers/genome.sh build/dev/bin/farside
+#   genome.sh FARSIDE [SCRATCH]        e.g. benchmarks/peers/genome.sh build/release/bin/farside
 #
 # Needs the Debian packages jellyfish kmc bcalm bowtie-examples time. GENOME (a FASTA file, by gzip),
 # COVERAGE (30), K (31), MIN_COUNT (2), RANKS (2) and RUNS (3) can be set; of several runs the fastest

@@ -2,7 +2,7 @@
 # `farside multiply` beside PETSc, CombBLAS, ScaLAPACK and OpenBLAS, in one run on this machine, in turns: sparse by
 # sparse, sparse by dense and dense products on two ranks of the same Open MPI, and on one.
 #
-#   matrices.sh FARSIDE [SCRATCH]        e.g. benchmarks/peers/matrices.sh build/dev/bin/farside
+#   matrices.sh FARSIDE [SCRATCH]        e.g. benchmarks/peers/matrices.sh build/release/bin/farside
 #
 # Needs the Debian packages libopenmpi-dev openmpi-bin petsc-dev libcombblas-dev libscalapack-openmpi-dev
 # libopenblas-openmp-dev python3, and farside built with a BLAS (the CMake option FARSIDE_WITH_BLAS) for the dense row.

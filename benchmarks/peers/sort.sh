@@ -1,11 +1,11 @@
 #!/bin/bash
 # `farside sort` beside std::sort, in one run on this machine: the whole of the ISx bucket sort (bucket,
 # exchange, keys really sorted) against std::sort alone of as many keys on each rank.
-#   sort.sh [FARSIDE]       by default build/dev/bin/farside
+#   sort.sh [FARSIDE]       by default build/release/bin/farside
 # RANKS, KEYS (of a rank) and RUNS are 2, 2^24 and 5 unless set. Ends with 1 if the ratio is above
 # 0.6. Peak memory: of the rank that needs most, its share of the keys and all copies included.
 set -euo pipefail
-farside=${1:-$(dirname "${BASH_SOURCE[0]}")/../../build/dev/bin/farside}
+farside=${1:-$(dirname "${BASH_SOURCE[0]}")/../../build/release/bin/farside}
 if [[ ! -x $farside ]]; then
   echo "sort.sh: there is no program $farside; ./dev build makes it" >&2
   exit 1
