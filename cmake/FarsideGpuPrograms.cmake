@@ -13,6 +13,8 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 90-real)
 endif()
 enable_language(CUDA)
+# As those of C++ here: CMake's own have -DNDEBUG.
+set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO "-O2 -Xcompiler=-g1")
 farside_add_gpu(problem)
 if(problem)
   message(FATAL_ERROR "farside: ${problem}")

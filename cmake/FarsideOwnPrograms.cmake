@@ -61,10 +61,12 @@ if(ZLIB_FOUND)
   endforeach()
   farside_own_program(matrix common_matrices)
   farside_own_program(multiply common_matrices)
-  if(FARSIDE_GPU)  # `farside kmers --device`
-    set_source_files_properties(programs/kmers/count_device.cpp PROPERTIES LANGUAGE CUDA)
+  if(FARSIDE_GPU)  # `farside kmers --device`, `farside multiply --device`
+    set_source_files_properties(programs/kmers/count_device.cpp programs/multiply/on_device.cpp
+                                PROPERTIES LANGUAGE CUDA)
     foreach(flavour IN LISTS farside_program_flavours)
       target_link_libraries(kmers_${flavour} PRIVATE farside::gpu)
+      target_link_libraries(multiply_${flavour} PRIVATE farside::gpu)
     endforeach()
   endif()
 endif()

@@ -1,6 +1,7 @@
 // What `farside multiply` does, for each kind of product.
 #pragma once
 
+#include "on_device.hpp"
 #include "results.hpp"
 #include "verify.hpp"
 
@@ -18,6 +19,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -165,10 +167,20 @@ piece_counts count_pieces(const A& a, const B& b, const C& c, double& local_byte
   return result;
 }
 
-/// Collective: multiplies once.
-template <class A, class B, class C, class Over>
-run_result multiply_once(const A& a, const B& b, C& c, const Over& over, far::multiply_options how,
-                         const piece_counts& pieces, const request& asked) {
+/// Collective: how long some work takes until the slowest rank has done it, in seconds.
+template <class Work>
+double timed(Work work) {
+  far::barrier();
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  return far::all_reduce(took.count(), far::maximum());
+}
+
+/// Collective: multiplies once; `begin(how)` is a far::multiplication.
+template <class Begin>
+run_result multiply_once(const Begin& begin, far::multiply_options how, const piece_counts& pieces,
+                         const request& asked) {
   programs::progress_bar bar("multiplying", pieces.total(), "M products");
   const std::uint64_t mean = pieces.products.empty() ? 0 : pieces.total() / pieces.products.size();
   const bool slow = asked.slow_rank && *asked.slow_rank == far::rank();
@@ -179,18 +191,36 @@ run_result multiply_once(const A& a, const B& b, C& c, const Over& over, far::mu
           std::chrono::duration<double>(piece.seconds * (asked.slow_factor - 1)));
   };
   run_result result;
-  far::barrier();
-  const auto begin = std::chrono::steady_clock::now();
-  const double cpu = cpu_time();
-  auto work = far::async_multiply(a, b, c, over, how);
-  work.wait();
-  const double used = cpu_time() - cpu;
-  const double took =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  result.seconds = far::all_reduce(took, far::maximum());
+  std::optional<far::multiplication> work;
+  double used = 0;
+  result.seconds = timed([&] {
+    const double cpu = cpu_time();
+    work.emplace(begin(how));
+    work->wait();
+    used = cpu_time() - cpu;
+  });
   result.cpu_seconds = far::all_reduce(used);
-  result.report = work.report();
+  result.report = work->report();
   return result;
+}
+
+/// Collective: all runs of one algorithm. What is in device memory is multiplied there.
+template <class A, class B, class C, class Over>
+outcome multiply_by(const A& a, const B& b, C& c, device_product<A, B, C>* on_device,
+                    const Over& over, const far::multiply_options& how, problem& of,
+                    const request& asked) {
+  outcome by;
+  by.algorithm = how.algorithm;
+  by.model_bytes = far::multiply_predict(a, b, c, how.algorithm).bytes();
+  by.model_seconds = far::multiply_seconds(a, b, c, how.algorithm, asked.stealing);
+  auto begin = [&](const far::multiply_options& as) {
+    return on_device != nullptr ? on_device->begin(as) : far::async_multiply(a, b, c, over, as);
+  };
+  for (std::size_t run = 0; run < asked.repeats; ++run)
+    by.runs.push_back(multiply_once(begin, how, of.pieces, asked));
+  if (on_device != nullptr) of.seconds_from_device = timed([&] { on_device->copy_to(c); });
+  if (asked.verify) by.verified = verify(a, b, c, over);
+  return by;
 }
 
 /// Collective: one product by all algorithms that are asked for.
@@ -224,20 +254,19 @@ problem multiply_all(const factor_source& from_a, const factor_source& from_b, c
   result.entries_a = entries(a), result.entries_b = entries(*b);
   result.grid = tiles.grid;
   result.pieces = count_pieces(a, *b, c, result.local_bytes);
+  std::unique_ptr<device_product<A, B, C>> on_device;
+  if (asked.device) {
+    result.device = device_kind();
+    result.seconds_to_device =
+        timed([&] { on_device = std::make_unique<device_product<A, B, C>>(a, *b, c); });
+  }
   for (far::stationary algorithm : asked.algorithms) {
     far::multiply_options how{.algorithm = algorithm,
                               .stealing = asked.stealing,
                               .ordered = asked.ordered,
                               .update_memory = asked.update_memory};
     how.algorithm = far::multiply_choose(a, *b, c, how);
-    outcome by;
-    by.algorithm = how.algorithm;
-    by.model_bytes = far::multiply_predict(a, *b, c, how.algorithm).bytes();
-    by.model_seconds = far::multiply_seconds(a, *b, c, how.algorithm, asked.stealing);
-    for (std::size_t run = 0; run < asked.repeats; ++run)
-      by.runs.push_back(multiply_once(a, *b, c, over, how, result.pieces, asked));
-    if (asked.verify) by.verified = verify(a, *b, c, over);
-    result.outcomes.push_back(std::move(by));
+    result.outcomes.push_back(multiply_by(a, *b, c, on_device.get(), over, how, result, asked));
   }
   result.entries_c = entries(c);
   if (!asked.output.empty()) far::save_matrix(asked.output, c, {.gzip = matrices::pack_gzip});

@@ -3,8 +3,7 @@
 #include "study.hpp"
 
 #include <common/files.hpp>
-#include <farside/core/runtime.hpp>
-#include <toolkit/option_reader.hpp>
+#include <common/run_program.hpp>
 #include <toolkit/svg.hpp>
 
 #include <cstdio>
@@ -48,6 +47,8 @@ Options:
       --slow RANK:FACTOR    this rank sleeps after each piece, as if it computed so much slower
       --heat-map FILE.svg   products of each tile of C, of all stages and of each
       --roofline FILE.svg   what was reached, below the roofs of memory, arithmetic and network, measured here
+      --device          multiplies in the memory of GPUs, by cuSPARSE and cuBLAS, over plus_times. Algorithms are c,
+                        a, b and layers. Needs a build with CUDA (docs/gpu.md)
       --json            prints all figures as JSON
       --study           many small products by each algorithm: how good is the choice of automatic?
       --cpu-time        of the study: compares CPU times, for machines that are not quiet
@@ -71,7 +72,7 @@ int run_program(const std::vector<std::string>& words) {
                                    : asked.kind == product_kind::spmm ? run_spmm(asked)
                                                                       : run_spgemm(asked);
   bandwidths with;
-  if (asked.json || !asked.roofline.empty()) with = measure_bandwidths();
+  if ((asked.json && !asked.device) || !asked.roofline.empty()) with = measure_bandwidths();
   if (!asked.heat_map.empty())
     programs::write_whole("multiply", asked.heat_map, heat_map_svg(all.front()));
   if (!asked.roofline.empty())
@@ -93,24 +94,6 @@ int run_program(const std::vector<std::string>& words) {
 }  // namespace multiply_program
 
 int main(int argc, char** argv) {
-  return far::run(argc, argv, [](int count, char** arguments) {
-    std::string problem;
-    try {
-      return multiply_program::run_program({arguments + 1, arguments + count});
-    } catch (const far::refusal&) {
-      throw;
-    } catch (const far::rank_failure&) {
-      throw;
-    } catch (const toolkit::wrong_option& e) {
-      far::barrier();  // all ranks have seen it
-      problem = e.what();
-    } catch (const far::matrix_file_error& e) {
-      far::barrier();
-      problem = e.what();
-    } catch (const far::error& e) {
-      problem = e.what();
-    }
-    if (problem.starts_with("farside: ")) problem.erase(0, 9);
-    throw far::refusal("farside multiply: " + problem);
-  });
+  return programs::run_program<far::matrix_file_error>("multiply", argc, argv,
+                                                       multiply_program::run_program);
 }

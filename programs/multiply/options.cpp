@@ -16,7 +16,7 @@ const std::vector<std::string> names = {
     "--gemm",  "--spmm",    "--spgemm",     "--algorithm", "--stealing", "--grid",
     "--tiles", "--columns", "--semiring",   "--repeats",   "--verify",   "--output",
     "--slow",  "--json",    "--heat-map",   "--roofline",  "--ordered",  "--update-memory",
-    "--study", "--seed",    "--duplicates", "--help"};
+    "--study", "--seed",    "--duplicates", "--device",    "--help"};
 
 const std::vector<std::pair<std::string, far::stationary>> algorithms = {
     {"automatic", far::stationary::automatic},
@@ -38,10 +38,16 @@ std::vector<std::string> listed(const std::string& text) {
   return result;
 }
 
+bool runs_on_devices(far::stationary algorithm) {
+  return algorithm != far::stationary::summa && algorithm != far::stationary::slices;
+}
+
 void choose_algorithms(toolkit::option_reader& in, request& to) {
   to.algorithms.clear();
+  to.all_algorithms = false;
   for (const std::string& one : listed(in.value("an algorithm"))) {
     if (one == "all") {
+      to.all_algorithms = true;
       for (const auto& known : algorithms)
         if (known.second != far::stationary::automatic) to.algorithms.push_back(known.second);
       continue;
@@ -124,6 +130,8 @@ void option(toolkit::option_reader& in, request& to) {
     slow(in, to);
   else if (name == "--update-memory")
     to.update_memory = toolkit::byte_count(name, in.value("a size"));
+  else if (name == "--device")
+    flag(to.device);
   else if (name == "--json")
     flag(to.json);
   else if (name == "--heat-map")
@@ -141,7 +149,25 @@ void option(toolkit::option_reader& in, request& to) {
   }
 }
 
-void check(const request& r) {
+/// What there is in device memory.
+void check_device(request& r) {
+  if (r.study) refuse("--study compares algorithms on CPUs; leave out --device");
+  if (r.semiring != "plus_times")
+    refuse("--semiring ", r.semiring,
+           ": --device knows sums of products alone, plus_times; multiply without it");
+  if (r.slow_rank) refuse("--slow goes by the time that CPUs take; leave out --device");
+  if (!r.roofline.empty())
+    refuse("--roofline draws the roofs of this machine's CPUs; leave out --device");
+  if (r.all_algorithms)
+    std::erase_if(r.algorithms, [](far::stationary one) { return !runs_on_devices(one); });
+  for (far::stationary one : r.algorithms)
+    if (!runs_on_devices(one))
+      refuse("--device knows the algorithms c, a, b and layers, and not ",
+             one == far::stationary::summa ? "summa" : "slices", "; multiply without it");
+}
+
+void check(request& r) {
+  if (r.device) check_device(r);
   if (r.by_cpu_time && !r.study) refuse("--cpu-time is for --study; products show both times");
   if (r.study) {
     if (!r.factors.empty() || r.kind != product_kind::none)

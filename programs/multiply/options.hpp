@@ -19,8 +19,10 @@ struct request {
   product_kind kind = product_kind::none;
   std::vector<std::string> factors;  ///< files, or generators: rmat:scale=10
   std::vector<far::stationary> algorithms{far::stationary::automatic};
+  bool all_algorithms = false;  ///< that there are
   far::stealing stealing = far::stealing::none;
   bool ordered = false;
+  bool device = false;                    ///< in device memory
   std::vector<std::size_t> grid;          ///< of ranks: rows and columns
   std::vector<std::size_t> tiles;         ///< of C in rows and columns, and of A in columns
   std::vector<std::size_t> columns{128};  ///< of B, for products of a sparse matrix and a dense one

@@ -158,13 +158,17 @@ void print(const problem& of, const request& asked) {
     std::printf("%-9s %s: %s x %s, %s entries\n", name, what.c_str(), grouped(shape.rows).c_str(),
                 grouped(shape.columns).c_str(), grouped(entries).c_str());
   };
-  std::printf("C = A B, %s, over %s; %u ranks on a grid of %zu x %zu; %s\n", words_of(of.kind),
-              asked.semiring.c_str(), far::nprocs(), of.grid.rows, of.grid.columns,
+  const std::string where = of.device.empty() ? "" : ", in device memory (" + of.device + ")";
+  std::printf("C = A B, %s, over %s%s; %u ranks on a grid of %zu x %zu; %s\n", words_of(of.kind),
+              asked.semiring.c_str(), where.c_str(), far::nprocs(), of.grid.rows, of.grid.columns,
               tiles_of(of.pieces).c_str());
   factor("A", of.a, of.shape_a, of.entries_a);
   factor("B", of.b, of.shape_b, of.entries_b);
   std::printf("C         %s entries, %s products\n", grouped(of.entries_c).c_str(),
               grouped(of.pieces.total()).c_str());
+  if (!of.device.empty())
+    std::printf("copied    A and B to device memory in %s, C back in %s\n",
+                seconds(of.seconds_to_device).c_str(), seconds(of.seconds_from_device).c_str());
   for (const outcome& by : of.outcomes) {
     const run_result& shown = by.median();
     double least = shown.seconds, most = shown.seconds;
@@ -178,7 +182,7 @@ void print(const problem& of, const request& asked) {
     std::printf(", %.3g Gflop/s; %s of CPU time; load imbalance %.2f\n",
                 of.flops() / shown.seconds / 1e9, seconds(shown.cpu_seconds).c_str(),
                 shown.report.load_imbalance());
-    if (asked.stealing == far::stealing::none)
+    if (asked.stealing == far::stealing::none && of.device.empty())
       std::printf("  the model says: %.1f MB between ranks, %s\n", by.model_bytes / 1e6,
                   seconds(by.model_seconds).c_str());
     if (!by.verified.empty()) std::printf("  %s\n", by.verified.c_str());
@@ -211,6 +215,10 @@ std::string json_of(const std::vector<problem>& all, const bandwidths& with, con
       shape("grid", of.grid);
       out.key("tiles").begin_list();
       out.value(of.pieces.m).value(of.pieces.n).value(of.pieces.k).end_list();
+      if (!of.device.empty()) {
+        out.key("device").value(of.device).key("seconds_to_device").value(of.seconds_to_device);
+        out.key("seconds_from_device").value(of.seconds_from_device);
+      }
       out.key("algorithm").value(to_text(by.algorithm));
       out.key("stealing").value(to_text(asked.stealing));
       out.key("seconds").begin_list();

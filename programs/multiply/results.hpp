@@ -55,6 +55,8 @@ struct outcome {
 struct problem {
   product_kind kind = product_kind::none;
   std::string a, b;
+  std::string device;  ///< what multiplied: "cuda", "stand-in", or "" for CPUs
+  double seconds_to_device = 0, seconds_from_device = 0;  ///< copies of the factors, and of C
   far::matrix_shape shape_a, shape_b;
   std::uint64_t entries_a = 0, entries_b = 0, entries_c = 0;
   far::matrix_shape grid;

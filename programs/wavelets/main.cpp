@@ -2,9 +2,8 @@
 #include "expression.hpp"
 #include "options.hpp"
 
+#include <common/run_program.hpp>
 #include <farside/algorithms/wavelets/tree_files.hpp>
-#include <farside/core/runtime.hpp>
-#include <toolkit/option_reader.hpp>
 
 #include <cstdio>
 #include <string>
@@ -72,21 +71,5 @@ int run_program(const std::vector<std::string>& words) {
 }  // namespace wavelets_program
 
 int main(int argc, char** argv) {
-  return far::run(argc, argv, [](int count, char** arguments) {
-    std::string problem;
-    try {
-      return wavelets_program::run_program({arguments + 1, arguments + count});
-    } catch (const far::refusal&) {
-      throw;
-    } catch (const far::rank_failure&) {
-      throw;
-    } catch (const toolkit::wrong_option& e) {
-      far::barrier();  // all ranks have seen it
-      problem = e.what();
-    } catch (const far::error& e) {
-      problem = e.what();
-    }
-    if (problem.starts_with("farside: ")) problem.erase(0, 9);
-    throw far::refusal("farside wavelets: " + problem);
-  });
+  return programs::run_program("wavelets", argc, argv, wavelets_program::run_program);
 }

@@ -107,9 +107,10 @@ struct device_dense_state : device_matrix_state {
 }  // namespace detail
 
 template <class T>
-class matrix<T, device_memory> {
+class matrix<T, device_memory> : public detail::tiled<detail::device_dense_state<T>> {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>,
                 "far::matrix in device memory holds numbers");
+  using base = detail::tiled<detail::device_dense_state<T>>;
 
  public:
   using value_type = T;
@@ -121,29 +122,11 @@ class matrix<T, device_memory> {
       : matrix(shape, block_rect(), with) {}
   template <block_descriptor Descriptor>
   matrix(matrix_shape shape, const Descriptor& blocks, const container_options& with = {})
-      : state_(new detail::device_dense_state<T>(shape, blocks, with)) {}
+      : base(detail::container_handle(new detail::device_dense_state<T>(shape, blocks, with))) {}
 
-  /// Rows and columns. Local; no communication.
-  matrix_shape shape() const { return state_->layout.shape(); }
-  /// How it is cut into tiles. Local; no communication.
-  const matrix_layout& layout() const { return state_->layout; }
-  /// How many tiles there are in each direction. Local; no communication.
-  matrix_shape grid_shape() const { return state_->layout.grid_shape(); }
-  matrix_shape tile_shape() const { return state_->layout.tile_shape(); }
-  /// The member of the team that has a tile. Local; no communication.
-  rank_t owner(matrix_index tile) const {
-    state_->require_tile("owner", tile);
-    return state_->layout.owner(tile);
-  }
-  /// The tiles of this member, row by row. Local; no communication.
-  std::vector<matrix_index> my_tiles() const {
-    std::vector<matrix_index> result;
-    state_->layout.for_each_tile(members().rank(),
-                                 [&](matrix_index tile) { result.push_back(tile); });
-    return result;
-  }
-  const std::string& name() const { return state_->label; }
-  const team& members() const { return state_->members; }
+  using base::name, base::members;
+  using base::shape, base::layout, base::grid_shape, base::tile_shape, base::owner, base::my_tiles;
+
   /// Where its memory comes from. Local; no communication.
   const far::device& gpu() const { return state_->gpu; }
 
@@ -206,7 +189,7 @@ class matrix<T, device_memory> {
   /// Collective. 2 barriers, and
   /// for each tile a slice of `other` and 1 copy to the device.
   void copy_from(const matrix<T>& other) {
-    require_shape("copy_from", other.shape());
+    require_shape("copy_from", shape(), other.shape());
     barrier(members());
     for (matrix_index tile : my_tiles()) {
       const matrix_index first = layout().first_of(tile);
@@ -222,7 +205,7 @@ class matrix<T, device_memory> {
   /// barriers, and for
   /// each tile 1 copy from the device and a put_slice.
   void copy_to(matrix<T>& other) const {
-    require_shape("copy_to", other.shape());
+    require_shape("copy_to", shape(), other.shape());
     barrier(members());
     for (matrix_index tile : my_tiles()) {
       const matrix_index first = layout().first_of(tile);
@@ -235,13 +218,7 @@ class matrix<T, device_memory> {
   }
 
  private:
-  void require_shape(const char* what, matrix_shape given) const {
-    if (shape() != given) [[unlikely]]
-      detail::raise(state_->full_name(), ": ", what, " of ", shape(), " was given ", given,
-                    ". Both shapes must be the same.");
-  }
-
-  detail::container_handle<detail::device_dense_state<T>> state_;
+  using base::require_shape, base::state_;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND

@@ -106,10 +106,11 @@ struct device_sparse_state : device_matrix_state {
 }  // namespace detail
 
 template <class T, class I>
-class sparse_matrix<T, I, device_memory> {
+class sparse_matrix<T, I, device_memory> : public detail::tiled<detail::device_sparse_state<T, I>> {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>,
                 "far::sparse_matrix in device memory holds numbers");
   using state = detail::device_sparse_state<T, I>;
+  using base = detail::tiled<state>;
 
  public:
   using value_type = T;
@@ -120,27 +121,11 @@ class sparse_matrix<T, I, device_memory> {
       : sparse_matrix(shape, block_rect(), with) {}
   template <block_descriptor Descriptor>
   sparse_matrix(matrix_shape shape, const Descriptor& blocks, const container_options& with = {})
-      : state_(new state(shape, blocks, with)) {}
+      : base(detail::container_handle(new state(shape, blocks, with))) {}
 
-  /// Rows and columns. Local; no communication.
-  matrix_shape shape() const { return state_->layout.shape(); }
-  /// How it is cut into tiles. Local; no communication.
-  const matrix_layout& layout() const { return state_->layout; }
-  /// How many tiles there are in each direction. Local; no communication.
-  matrix_shape grid_shape() const { return state_->layout.grid_shape(); }
-  matrix_shape tile_shape() const { return state_->layout.tile_shape(); }
-  /// The member of the team that has a tile. Local; no communication.
-  rank_t owner(matrix_index tile) const {
-    state_->require_tile("owner", tile);
-    return state_->layout.owner(tile);
-  }
-  /// The tiles of this member, row by row. Local; no communication.
-  std::vector<matrix_index> my_tiles() const {
-    std::vector<matrix_index> result;
-    state_->layout.for_each_tile(members().rank(),
-                                 [&](matrix_index tile) { result.push_back(tile); });
-    return result;
-  }
+  using base::name, base::members;
+  using base::shape, base::layout, base::grid_shape, base::tile_shape, base::owner, base::my_tiles;
+
   /// How many entries a tile has, as last published. Local; no communication.
   std::size_t tile_nnz(matrix_index tile) const {
     state_->require_tile("tile_nnz", tile);
@@ -156,8 +141,6 @@ class sparse_matrix<T, I, device_memory> {
     for (const auto& tile : state_->directory) sum += tile.nnz;
     return sum;
   }
-  const std::string& name() const { return state_->label; }
-  const team& members() const { return state_->members; }
   /// Where its memory comes from. Local; no communication.
   const far::device& gpu() const { return state_->gpu; }
 
@@ -243,18 +226,13 @@ class sparse_matrix<T, I, device_memory> {
   }
 
  private:
+  using base::require_shape, base::state_;
+
   device_csr_view<T, I> view_of(matrix_index tile, device_ptr<std::byte> at) const {
     const auto& of = state_->entry(tile);
     if (!at) return {state_->layout.tile_shape(tile), 0, of.sorted != 0};
     return state_->block_of(tile).view(at, state_->layout.tile_shape(tile), of.sorted != 0);
   }
-  void require_shape(const char* what, matrix_shape wanted, matrix_shape given) const {
-    if (wanted != given) [[unlikely]]
-      detail::raise(state_->full_name(), ": ", what, " of ", wanted, " was given ", given,
-                    ". Both shapes must be the same.");
-  }
-
-  detail::container_handle<state> state_;
 };
 
 template <class T, class I>

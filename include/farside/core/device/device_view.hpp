@@ -19,8 +19,8 @@
 #pragma once
 
 #include <farside/base/error.hpp>
+#include <farside/base/kernel_atomics.hpp>
 #include <farside/core/device/device_ptr.hpp>
-#include <farside/core/device/kernel_atomics.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -155,7 +155,7 @@ FARSIDE_KERNEL_CODE inline void device_view::refuse(std::uint64_t pointer,
     detail::kernel_atomics::store(&fault->bytes, bytes);
     __threadfence_system();
   }
-  asm volatile("exit;");
+  detail::end_kernel();
 #else
   detail::refuse_in_stand_in(pointer, bytes);
 #endif

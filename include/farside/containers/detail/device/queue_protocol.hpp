@@ -34,7 +34,7 @@
 
 #include <farside/base/kernel_code.hpp>
 #include <farside/base/mutants.hpp>
-#include <farside/core/device/kernel_atomics.hpp>
+#include <farside/base/kernel_atomics.hpp>
 
 #include <cstdint>
 

@@ -19,6 +19,11 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
+#if defined(__CUDA_ARCH__)
+/// Ends the thread of a kernel that calls it.
+__device__ inline void end_kernel() { asm volatile("exit;"); }
+#endif
+
 /// Two words that lie side by side, aligned to 16 bytes.
 struct alignas(16) word_pair {
   std::uint64_t first, second;
