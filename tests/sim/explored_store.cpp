@@ -94,7 +94,9 @@ void erases() {
 /// refused if not.
 void put_against_erase() {
   auto data = one_object();
-  if (far::rank() == 1) data.put(2, filled(2));  // has memory for the next one
+  int other = 2;
+  while (data.owner(other) != data.owner(1)) ++other;
+  if (far::rank() == 1) data.put(other, filled(2));  // takes memory for the next one, too
   far::barrier();
   bool erased = false, put = false;
   {
@@ -183,15 +185,11 @@ void fence() {
     if (far::rank() == 0) {
       int seen = -1, idle = 0;
       far::detail::message_counts::repeat_until_all_handled([&] {
-        far::detail::message_counts::sums all;
-        step();
         // A third round that takes the same counts would be as the second one: handlers go on first.
+        while (idle == 1 && both->moves == seen) far::detail::here().wait_round();
+        step();
         idle = std::exchange(seen, both->moves) == both->moves ? idle + 1 : 0;
-        while (idle == 2 && both->moves == seen) {
-          far::detail::here().wait_round();
-          far::atomic_load(clock);
-        }
-        all = both->counts[First].now();
+        const auto all = both->counts[First].now();
         step();
         return all + both->counts[1 - First].now();
       });
