@@ -1,4 +1,4 @@
-// Beside floors: a find of hash_map, a memcpy of the bytes, a loop over a vector.
+// Beside floors: a find of hash_map, a memcpy of the bytes, a loop over a vector or a plain table.
 #include "rows.hpp"
 
 #include <farside/containers/hash_map.hpp>
@@ -82,32 +82,69 @@ void large_gets(suite& s) {
   dealloc(mine);
 }
 
-/// What one rank has, beside a vector of the same keys and values. An iteration is a pass over all of it.
+/// Passes over what one rank has. An iteration is one of them.
+template <std::size_t Bytes, class Entries>
+auto passes(Entries entries) {
+  return [entries](std::size_t n) mutable {
+    word sum = 0;
+    for (; n > 0; --n)
+      for (const auto& [key, value] : entries()) {
+        sum += key;
+        for (const word w : value) sum += w;
+      }
+    keep(sum);
+  };
+}
+
+/// A table that has no more than it must: entries where their hashes say, each with a flag.
+template <std::size_t Bytes>
+struct flat_table {
+  struct bucket {
+    word taken = 0, key = 0;
+    block<Bytes> value{};
+  };
+  std::vector<bucket> buckets;
+
+  explicit flat_table(std::size_t capacity) : buckets(capacity) {}
+  void add(word key, const block<Bytes>& value) {
+    std::size_t at = mix(key) % buckets.size();
+    while (buckets[at].taken != 0) at = (at + 1) % buckets.size();
+    buckets[at] = {1, key, value};
+  }
+};
+
+/// What one rank has, beside a vector of the same keys and values, and beside a hash table as full as
+/// the store's index, where values lie in that.
 template <std::size_t Bytes>
 void own_part(suite& s) {
-  const std::string name = text("local(), values of ", Bytes, " B, beside a loop over a vector");
-  if (!s.wants(name)) return;
+  const std::string name = text("local(), values of ", Bytes, " B, beside a loop over a ");
+  if (!s.wants(name + "vector") && !s.wants(name + "table")) return;
   constexpr word count = std::clamp<word>((1 << 19) / Bytes, 16, 4096);
   store<word, block<Bytes>, by_number> ours(count * nprocs());
-  std::vector<std::pair<word, block<Bytes>>> floor;
+  std::vector<std::pair<word, block<Bytes>>> plain;
   for (word key = rank(); key < count * nprocs(); key += nprocs()) {
     ours.put(key, block_of<Bytes>(key));
-    floor.emplace_back(key, block_of<Bytes>(key));
+    plain.emplace_back(key, block_of<Bytes>(key));
   }
   barrier();
-  auto passes = [](auto entries) {
-    return [entries](std::size_t n) mutable {
-      word sum = 0;
-      for (; n > 0; --n)
-        for (const auto& [key, value] : entries()) {
-          sum += key;
-          for (const word w : value) sum += w;
+  auto own = passes<Bytes>([&ours] { return ours.local(); });
+  if (s.wants(name + "vector"))
+    s.compare(name + "vector", time_of_one(), own,
+              passes<Bytes>([&plain]() -> auto& { return plain; }));
+  barrier();
+  if (Bytes > 64 || !s.wants(name + "table")) return;
+  flat_table<Bytes> table(ours.statistics().buckets / nprocs());
+  for (const auto& [key, value] : plain) table.add(key, value);
+  s.compare(name + "table", time_of_one(), own, [&table](std::size_t n) {
+    word sum = 0;
+    for (; n > 0; --n)
+      for (const auto& one : table.buckets)
+        if (one.taken != 0) {
+          sum += one.key;
+          for (const word w : one.value) sum += w;
         }
-      keep(sum);
-    };
-  };
-  s.compare(name, time_of_one(), passes([&ours] { return ours.local(); }),
-            passes([&floor]() -> auto& { return floor; }));
+    keep(sum);
+  });
   barrier();
 }
 

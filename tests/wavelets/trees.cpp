@@ -155,16 +155,19 @@ void accuracy_row(double eps) {
     }
   }
   const auto values = slope.evaluate(points);
-  double error = 0;
+  double error = 0, largest = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const double exact = -2 * a * (points[i][0] - 0.5) * gauss<D>(points[i]);
     error += (values[i] - exact) * (values[i] - exact);
+    largest = std::max(largest, std::abs(values[i] - exact));
   }
   error = std::sqrt(far::all_reduce(error) / static_cast<double>(all));
-  const double bound =
-      static_cast<double>(k * k) * std::ldexp(eps, static_cast<int>(f.census().deepest));
+  const auto deepest = static_cast<double>(f.census().deepest);
+  const double bound = static_cast<double>(k * k) * std::exp2(deepest) * eps;
   CHECK(error < bound);
   CHECK(error > 1e-6 * bound);  // it is measured
+  // Single points, where a polynomial of order k may be k^D 2^(n D / 2) times its norm.
+  CHECK(largest < bound * std::pow(k, D) * std::exp2(deepest * D / 2.0));
   far::barrier();
 }
 
@@ -213,6 +216,29 @@ FAR_TEST(accuracy) {
   accuracy_row<1>(1e-10);
   accuracy_row<2>(1e-8);
   accuracy_row<3>(1e-3);
+}
+/// Of a polynomial that a box holds exactly, so is the derivative, at every point: also beside boxes
+/// of other sizes, and at borders.
+FAR_TEST(a_polynomial_has_an_exact_derivative) {
+  auto f = wavelets::function<2>::project(
+      [](const auto& x) { return (x[0] * x[0] - 2 * x[0]) * x[0] * (1 + x[1]); },
+      {.k = 5, .threshold = 1e-3});
+  auto uneven = f.map_leaves([](auto& leaf) {
+    const auto& box = leaf.box();
+    if (box.level < 5 && box.at[0] == 1u << (box.level - 1)) return wavelets::leaf_step::refine;
+    std::ranges::copy(leaf.values(), leaf.result().begin());
+    return wavelets::leaf_step::done;
+  });
+  CHECK_EQ(uneven.census().deepest, 5u);
+  auto slope = uneven.derivative(0);
+  double largest = 0;
+  for (int i = static_cast<int>(far::rank()); i <= 200; i += static_cast<int>(far::nprocs())) {
+    const double x = i / 200.0, y = 0.37;
+    const double exact = ((3 * x - 4) * x) * (1 + y);
+    largest = std::max(largest, std::abs(slope.evaluate({x, y}) - exact));
+  }
+  CHECK(largest < 1e-11);
+  far::barrier();
 }
 FAR_TEST(a_tree_of_one_node) {
   auto f = wavelets::function<2>::project([](const auto& x) { return 2 * x[0]; },

@@ -127,7 +127,10 @@ class function {
   }
 
   /// Collective: the derivative along an axis, in a tree of its own; borders of [0, 1]^D are free.
-  /// The tree is reconstructed. Costs a get for each neighbour of own boxes that another rank has,
+  /// The tree is reconstructed. Where its deepest leaves are of level n, the norm of the error stays
+  /// below k^2 2^n times the threshold. That is the norm of norm(), as it is the one that the
+  /// threshold bounds: at single points the error may be k^D 2^(n D / 2) times as large, since a
+  /// polynomial in a box of that level may be so much larger than its norm. Costs a get for each neighbour of own boxes that another rank has,
   /// and a message for each new node that another rank gets.
   function derivative(std::size_t axis) const {
     if (axis >= D)

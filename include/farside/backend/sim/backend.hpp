@@ -147,7 +147,7 @@ class backend {
   }
 
   void progress() {}
-  void pause() { world_->yield(rank_); }
+  void pause() { world_->pause(rank_); }
   std::int64_t lost_rank() { return world_->lost_rank(); }
   void finish() {}
   [[noreturn]] void abort(const char* why) { world_->fail_run(why); }
@@ -212,8 +212,8 @@ namespace far::inline FARSIDE_BACKEND {
 
 /// The part of a program whose schedules are all tried when they are explored (`farside sim
 /// --exhaustive`), as long as it lives; nothing otherwise. All ranks make one, at the same place,
-/// with nothing in flight. Loops that wait for another rank by polling have no end of schedules:
-/// keep them out of it.
+/// with nothing in flight. A loop that polls ends each round with a wait of the library; where two
+/// rounds have seen the same memory, the rank goes on when something has changed it.
 class explored {
  public:
   explored() : where_(*detail::sim_backend::running_world), me_(where_.running()) {

@@ -68,8 +68,12 @@ inline std::shared_ptr<event> world::take_out(rank_t origin, std::size_t index) 
 inline void world::perform(event& e) {
   ++deliveries_;
   ++changes_;
+  written_ += e.what != event::get;
   e.performed = true;
-  if (std::exchange(ranks_[e.origin].asks, false)) make_runnable(e.origin);
+  if (auto& until = ranks_[e.origin].until; until && until()) {
+    until = nullptr;
+    make_runnable(e.origin);
+  }
   char* at = memory(e.target, e.offset);
   check_landing(e);
   note("           #%llu of rank %u %s: %zu B on rank %u +0x%zx",
@@ -105,7 +109,7 @@ inline void world::perform(event& e) {
       word += 2;
       std::memcpy(at, &word, sizeof word);
       rank_state& r = ranks_[e.target];
-      if (r.now == state::blocked && !r.meets && !r.asks && r.awaited_word == e.offset &&
+      if (r.now == state::blocked && !r.meets && !r.until && r.awaited_word == e.offset &&
           word >> 1 >= r.awaited_count)
         make_runnable(e.target);
       break;

@@ -21,10 +21,8 @@ struct footprint {
   rank_t rank = 0;
   std::size_t begin = 0, end = 0;  ///< none if equal
   bool writes = false;
-  bool everything = false;
 
   friend bool meet(const footprint& a, const footprint& b) {
-    if (a.everything || b.everything) return true;
     return (a.writes || b.writes) && a.rank == b.rank && a.begin < b.end && b.begin < a.end;
   }
 };

@@ -38,7 +38,7 @@ inline void world::note_allocated(rank_t me, rank_t rank, std::size_t offset, st
 /// access to all of the block: it must not commute with what others do to it.
 inline std::string world::note_freed(rank_t me, rank_t rank, std::size_t offset) {
   std::size_t bytes = blocks_.size_of(rank, offset);
-  if (exploring()) step(me, {rank, offset, offset + bytes, true, false});
+  if (exploring()) step(me, {rank, offset, offset + bytes, true});
   std::string why = blocks_.free(rank, offset, {me, steps_});
   if (!why.empty()) return why;
   note("rank %-4u frees %zu B at rank %u +0x%zx", me, bytes, rank, offset);

@@ -128,7 +128,7 @@ inline void world::get(rank_t me, rank_t target, std::size_t offset, void* to, s
     std::size_t at = exploring() ? 0 : adversary_.below(pieces.size());
     auto [begin, length] = pieces[at];
     pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(at));
-    step(me, {target, offset + begin, offset + begin + length, false, false});
+    step(me, {target, offset + begin, offset + begin + length, false});
     check_block(me, target, offset + begin, length, "reads", block);
     read(me, target, offset + begin, static_cast<std::byte*>(to) + begin, length, place);
     note("rank %-4u gets %zu B from rank %u +0x%zx", me, length, target, offset + begin);
@@ -158,7 +158,7 @@ inline world::events world::async_get(rank_t me, rank_t target, std::size_t offs
 inline void world::atomic(rank_t me, rank_t target, std::size_t offset, std::size_t bytes,
                           const char* name, bool writes, function_ref<void(void* word)> change) {
   int block = enter_block(me, target, offset, bytes, name);
-  step(me, {target, offset, offset + bytes, writes, false});
+  step(me, {target, offset, offset + bytes, writes});
   check_block(me, target, offset, bytes, name, block);
   lift_veils(me);
   lift_veils(target, offset, offset + bytes);
@@ -169,7 +169,7 @@ inline void world::atomic(rank_t me, rank_t target, std::size_t offset, std::siz
   std::memcpy(&old, word, bytes);
   change(word);
   std::memcpy(&now, word, bytes);
-  if (now != old) ++changes_;
+  if (now != old) ++changes_, ++written_;
   note("rank %-4u %s on rank %u +0x%zx: 0x%llx -> 0x%llx", me, name, target, offset,
        static_cast<unsigned long long>(old), static_cast<unsigned long long>(now));
   if (now != old && !exploring() && adversary_.at_least(level::cruel) && adversary_.happens(128))
@@ -192,17 +192,28 @@ inline world::events world::async_atomic(rank_t me, rank_t target, std::size_t o
   return result;
 }
 
+/// In an explored part, where each landing is an action of its own: the rank goes on when enough of
+/// its own have been performed.
+inline void world::block_until(rank_t me, std::function<bool()> done) {
+  if (done()) return;
+  ranks_[me].until = std::move(done);
+  make_unrunnable(me, state::blocked);
+  schedule(me);
+}
+
 /// All puts to the target land before it returns; others may run between.
 inline void world::flush(rank_t me, std::optional<rank_t> target) {
-  footprint all;
-  all.everything = true;
-  step(me, all);
+  step(me, {});
   lift_veils(me);
   auto& mine = ranks_[me].in_flight;
+  auto is_due = [&](const auto& e) {
+    return e->what == event::put && (!target || e->target == *target);
+  };
+  if (exploring()) block_until(me, [&] { return std::none_of(mine.begin(), mine.end(), is_due); });
   for (;;) {
     std::vector<std::size_t> due;
     for (std::size_t i = 0; i < mine.size(); ++i)
-      if (mine[i]->what == event::put && (!target || mine[i]->target == *target)) due.push_back(i);
+      if (is_due(mine[i])) due.push_back(i);
     if (due.empty()) break;
     bool interrupted = false;
     // From the back, as deliver() moves the last one into the gap.
@@ -219,7 +230,7 @@ inline void world::flush(rank_t me, std::optional<rank_t> target) {
     }
     if (interrupted && adversary_.happens(64)) {
       --operations_;  // still the same operation
-      step(me, all);
+      step(me, {});
     }
   }
   if (target)
@@ -245,7 +256,7 @@ inline bool world::await(rank_t me, std::size_t offset, std::uint64_t count) {
     std::memcpy(&word, memory(me, offset), sizeof word);
     return word >> 1 >= count;
   };
-  step(me, {me, offset, offset + 8, false, false});
+  step(me, {me, offset, offset + 8, false});
   lift_veils(me);
   while (!reached()) {
     if (lost_rank() >= 0) return false;
@@ -260,6 +271,16 @@ inline bool world::await(rank_t me, std::size_t offset, std::uint64_t count) {
   return true;
 }
 
+/// A round of a loop that waits for others ends.
+inline void world::pause(rank_t me) {
+  rank_state& r = ranks_[me];
+  r.idle_rounds = r.round_began == written_ ? r.idle_rounds + 1 : 0;
+  r.polls = true;
+  step(me, {});
+  ranks_[me].polls = false;
+  ranks_[me].round_began = written_;
+}
+
 /// An asynchronous operation is complete when its rank has asked for it often enough.
 inline bool world::ask(rank_t me, events& parts) {
   step(me, {});
@@ -267,12 +288,8 @@ inline bool world::ask(rank_t me, events& parts) {
   auto performed = [](auto& e) { return e->performed || e->what == event::put; };
   bool done = std::all_of(parts.begin(), parts.end(), performed);
   chance soon = adversary_.at_least(level::harsh) ? 24 : 96;
-  if (exploring()) {  // its landing is an action of its own
-    while (!std::all_of(parts.begin(), parts.end(), performed)) {
-      ranks_[me].asks = true;
-      make_unrunnable(me, state::blocked);
-      schedule(me);
-    }
+  if (exploring()) {
+    block_until(me, [&] { return std::all_of(parts.begin(), parts.end(), performed); });
   } else if (adversary_.active() && !adversary_.happens(done ? 2 * soon : soon)) {
     return false;
   }

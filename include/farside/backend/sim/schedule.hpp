@@ -99,7 +99,7 @@ inline void world::reset() {
   meeting_ = finished_ = noticed_ = 0;
   dead_ = -1;
   all_steps_ += steps_;
-  steps_ = slept_ns_ = allocations_ = 0;
+  steps_ = slept_ns_ = allocations_ = written_ = 0;
 }
 
 inline outcome world::one_run() {
@@ -213,12 +213,19 @@ inline rank_t world::choose(rank_t me) {
   return runnable_[at];
 }
 
+/// Whether a rank would see what it has seen in its last two rounds: a round that polls does nothing
+/// but look, and its end may come before what it waits for was looked at. Schedules in which it goes
+/// on all the same differ from others by such rounds alone, and there is no end of them.
+inline bool world::polls_in_vain(const rank_state& r) const {
+  return r.polls && r.idle_rounds >= 2 && r.round_began == written_;
+}
+
 /// One action of those that are possible: something lands, or a rank goes on.
 inline std::optional<rank_t> world::explore() {
   std::vector<action> enabled;
   std::vector<std::pair<rank_t, std::size_t>> what;  // no index: the rank itself
   for (rank_t r = 0; r < nprocs(); ++r)
-    if (ranks_[r].now == state::runnable) {
+    if (ranks_[r].now == state::runnable && !polls_in_vain(ranks_[r])) {
       enabled.push_back({r, ranks_[r].next});
       what.emplace_back(r, no_index);
     }
@@ -229,7 +236,10 @@ inline std::optional<rank_t> world::explore() {
       enabled.push_back({std::uint64_t{1} << 63 | std::uint64_t{r} << 40 | e.number, touches});
       what.emplace_back(r, i);
     }
-  if (enabled.empty()) return std::nullopt;
+  if (enabled.empty()) {
+    if (!runnable_.empty()) end_run(outcome::deadlock);
+    return std::nullopt;
+  }
   auto taken = explorer_.pick(enabled);
   if (!taken) end_run(outcome::seen);
   auto [rank, index] = what[*taken];
@@ -276,7 +286,7 @@ inline void world::play_faults() {
 inline void world::stop(rank_t rank) {
   note("rank %-4u stops for good", rank);
   make_unrunnable(rank, state::dead);
-  ranks_[rank].asks = false;  // nothing that lands wakes it
+  ranks_[rank].until = nullptr;  // nothing that lands wakes it
   dead_ = rank;
   dead_at_ = steps_;
   events had = ranks_[rank].in_flight;

@@ -98,6 +98,7 @@ class world {
   void signal(rank_t me, rank_t target, std::size_t offset);
   bool await(rank_t me, std::size_t offset, std::uint64_t count);
   void yield(rank_t me) { step(me, {}); }
+  void pause(rank_t me);
 
   /// Whether an asynchronous operation may be taken for complete; then its results are given.
   bool ask(rank_t me, events& parts);
@@ -168,9 +169,12 @@ class world {
     std::size_t awaited_word = 0;
     std::uint64_t awaited_count = 0;
     bool meets = false;  ///< blocked until all ranks are at the explored part
-    bool asks = false;   ///< blocked until something of its own has been performed
+    std::function<bool()> until{};  ///< blocked until something of its own has been performed
     bool excused = false;
     bool heap_access = false;  ///< what it does now is done by the heaps, to words of theirs
+    bool polls = false;        ///< a round of a loop that waits has just ended
+    unsigned idle_rounds = 0;  ///< rounds in which it polled, and no memory changed
+    std::uint64_t round_began = 0;  ///< what `written_` was then
     binding bound;
     events in_flight;
     std::size_t busy_place = no_index;  ///< in busy_
@@ -215,11 +219,13 @@ class world {
   void resume(rank_t me, rank_t next);
   rank_t choose(rank_t me);
   std::optional<rank_t> explore();
+  bool polls_in_vain(const rank_state& r) const;
   void play_faults();
   void stop(rank_t rank);
   bool exploring() const { return explored_ && settings_.exhaustive != 0; }
   void meet(rank_t me, bool entering);
 
+  void block_until(rank_t me, std::function<bool()> done);
   void make_runnable(rank_t rank);
   void make_unrunnable(rank_t rank, state now);
   void wake_blocked();
@@ -277,6 +283,7 @@ class world {
   std::uint64_t allocations_ = 0, runs_ = 0, tried_ = 0, all_steps_ = 0;
   rank_t finished_ = 0, noticed_ = 0;
   std::uint64_t changes_ = 0, changes_seen_ = 0;  ///< of memory, by atomics and what has landed
+  std::uint64_t written_ = 0;                     ///< the same without gets
   std::optional<std::pair<rank_t, int>> failed_;  ///< the rank that failed, and its status
 };
 
