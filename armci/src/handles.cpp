@@ -15,12 +15,15 @@ std::unordered_map<int, std::vector<far::future<void>>> named;
 std::vector<implicit_operation> unnamed;
 int last_number = 0;
 
-void check(const armci_hdl_t& handle) {
+armci_hdl_t& checked(armci_hdl_t* pointer) {
+  if (pointer == nullptr) raise("the handle is a null pointer.");
+  armci_hdl_t& handle = *pointer;
   bool known = handle.target >= 0 && handle.target <= last_number &&
                (handle.aggregate == 0 || handle.aggregate == 1);
   if (!known)
     raise("the handle holds ", handle.target, ", ", handle.aggregate,
           ", which this library has not put there. Call ARMCI_INIT_HANDLE before its first use.");
+  return handle;
 }
 
 std::vector<far::future<void>> take(int number) {
@@ -54,7 +57,7 @@ void finish_unnamed(Chosen chosen) {
 
 void begin_with(armci_hdl_t* handle) {
   if (handle == nullptr) return;
-  check(*handle);
+  checked(handle);
   if (handle->aggregate == 0 && handle->target != 0) finish(*handle);
 }
 
@@ -92,8 +95,7 @@ void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t* handle) { handle->aggregate = 0; 
 int PARMCI_Wait(armci_hdl_t* handle) {
   return armci::call("ARMCI_Wait", [&] {
     armci::here();
-    armci::check(*handle);
-    armci::finish(*handle);
+    armci::finish(armci::checked(handle));
     return 0;
   });
 }
@@ -101,8 +103,7 @@ int PARMCI_Wait(armci_hdl_t* handle) {
 int PARMCI_Test(armci_hdl_t* handle) {
   return armci::call("ARMCI_Test", [&] {
     armci::here();
-    armci::check(*handle);
-    if (handle->target == 0) return 0;
+    if (armci::checked(handle).target == 0) return 0;
     far::progress();
     bool complete = true;
     {

@@ -64,18 +64,36 @@ MPI_Op magnitudes() {
 }
 
 MPI_Op operation_of(std::string_view name, int type) {
-  if (name.starts_with("absmax")) return magnitudes<true>();
-  if (name.starts_with("absmin")) return magnitudes<false>();
-  if (name.starts_with("+")) return MPI_SUM;
-  if (name.starts_with("*")) return MPI_PROD;
-  if (name.starts_with("max")) return MPI_MAX;
-  if (name.starts_with("min")) return MPI_MIN;
-  if (name.starts_with("or")) {
-    if (type == ARMCI_FLOAT || type == ARMCI_DOUBLE)
-      raise("the operation 'or' is of integers, not of floating point.");
-    return MPI_BOR;
+  struct operation {
+    std::string_view begins;
+    MPI_Op mpi;
+    bool of_integers;
+  };
+  // Those of ARMCI, and those that ComEx has besides. A longer name comes before what it begins with.
+  const operation all[] = {{"absmax", magnitudes<true>(), false},
+                           {"absmin", magnitudes<false>(), false},
+                           {"+", MPI_SUM, false},
+                           {"*", MPI_PROD, false},
+                           {"max", MPI_MAX, false},
+                           {"min", MPI_MIN, false},
+                           {"or", MPI_BOR, true},
+                           {"land", MPI_LAND, true},
+                           {"&&", MPI_LAND, true},
+                           {"lor", MPI_LOR, true},
+                           {"||", MPI_LOR, true},
+                           {"band", MPI_BAND, true},
+                           {"&", MPI_BAND, true},
+                           {"bor", MPI_BOR, true},
+                           {"|", MPI_BOR, true}};
+  for (const operation& each : all) {
+    if (!name.starts_with(each.begins)) continue;
+    if (each.of_integers && (type == ARMCI_FLOAT || type == ARMCI_DOUBLE))
+      raise("the operation '", each.begins, "' is of integers, not of floating point.");
+    return each.mpi;
   }
-  raise("'", name, "' is no operation of a collective. Use +, *, min, max, absmin, absmax or or.");
+  raise("'", name,
+        "' is no operation of a collective. Use +, *, min, max, absmin, absmax, or, &&, ||, & or "
+        "|.");
 }
 
 /// A communicator, none if it is this process alone.
@@ -156,7 +174,7 @@ bool precedes(int type, const char* a, const char* b, bool least) {
 /// Of equal values, that of the first process is taken.
 void select(int scope, void* x, int n, std::string_view name, int type, int contribute) {
   type_of(type);
-  if (name != "min" && name != "max")
+  if (!name.starts_with("min") && !name.starts_with("max"))
     raise("'", name, "' is no operation of armci_msg_sel. Use min or max.");
   library& lib = here();
   scope_of where(scope, lib.world());
@@ -171,7 +189,8 @@ void select(int scope, void* x, int n, std::string_view name, int type, int cont
   wait(request);
   const char* best = nullptr;
   for (std::size_t i = 0; i < all.size(); i += each)
-    if (all[i] != 0 && (best == nullptr || precedes(type, &all[i + 1], best, name == "min")))
+    if (all[i] != 0 &&
+        (best == nullptr || precedes(type, &all[i + 1], best, name.starts_with("min"))))
       best = &all[i + 1];
   if (best != nullptr) std::memcpy(x, best, static_cast<std::size_t>(n));
 }

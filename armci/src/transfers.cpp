@@ -4,10 +4,17 @@
 namespace armci {
 namespace {
 
+/// Within this process, where one side is memory that others do not reach.
+[[gnu::cold]] int copy(const void* from, void* to, int bytes) {
+  if (bytes < 0) raise(bytes, " bytes are to be copied.");
+  std::memmove(to, from, static_cast<std::size_t>(bytes));
+  return 0;
+}
+
 int put(const void* from, void* to, int bytes, int process) {
   library& lib = here();
   if (lib.is_private(to, process)) [[unlikely]]
-    return std::memmove(to, from, static_cast<std::size_t>(bytes)), 0;
+    return copy(from, to, bytes);
   lib.order().put(lib.place(to, process, bytes), static_cast<const std::byte*>(from),
                   static_cast<std::size_t>(bytes));
   return 0;
@@ -16,7 +23,7 @@ int put(const void* from, void* to, int bytes, int process) {
 int get(const void* from, void* to, int bytes, int process) {
   library& lib = here();
   if (lib.is_private(from, process)) [[unlikely]]
-    return std::memmove(to, from, static_cast<std::size_t>(bytes)), 0;
+    return copy(from, to, bytes);
   lib.order().get(lib.place(from, process, bytes), static_cast<std::byte*>(to),
                   static_cast<std::size_t>(bytes));
   return 0;

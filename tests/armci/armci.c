@@ -157,6 +157,13 @@ static void messages(void) {
   int y[2] = {1 << me, me};
   armci_msg_igop(y, 1, "or");
   CHECK(y[0] == (1 << n) - 1);
+  long logic[4] = {1, me == 0, 3 << me, 1L << me};
+  armci_msg_lgop(logic, 1, "&&");
+  armci_msg_lgop(logic + 1, 1, "||");
+  armci_msg_lgop(logic + 2, 1, "&");
+  armci_msg_lgop(logic + 3, 1, "|");
+  CHECK(logic[0] == 1 && logic[1] == 1 && logic[3] == (1L << n) - 1);
+  CHECK(logic[2] == (n == 1 ? 3 : n == 2 ? 2 : 0));
   armci_msg_gop_scope(SCOPE_NODE, y + 1, 1, "+", ARMCI_INT);
   CHECK(y[1] == me);
   struct {
@@ -235,6 +242,12 @@ static void mistake(const char *name, double **memory) {
   if (strcmp(name, "address") == 0) ARMCI_Put(&x, &x, 8, next == me ? 0 : next);
   if (strcmp(name, "beyond") == 0) ARMCI_Get(memory[next], memory, 1 << 30, next);
   if (strcmp(name, "handle") == 0) ARMCI_Wait(&handle);
+  if (strcmp(name, "null") == 0) ARMCI_Wait(NULL);
+  if (strcmp(name, "negative") == 0) ARMCI_Put(&x, &x, -8, me);
+  if (strcmp(name, "levels") == 0) ARMCI_PutS(&x, NULL, memory[next], NULL, &n, 99, next);
+  if (strcmp(name, "free") == 0) ARMCI_Free(memory[me] + 1);
+  if (strcmp(name, "operation") == 0) armci_msg_dgop(&x, 1, "%");
+  if (strcmp(name, "logic") == 0) armci_msg_dgop(&x, 1, "&&");
   if (strcmp(name, "type") == 0) ARMCI_Acc(9, &x, &x, memory[next], 8, next);
   if (strcmp(name, "mutex") == 0) ARMCI_Lock(0, 0);
   if (strcmp(name, "room") == 0) ARMCI_Malloc((void **)memory, 1L << 43);
@@ -243,7 +256,7 @@ static void mistake(const char *name, double **memory) {
     ARMCI_Group_create(1, other, &group);
     ARMCI_Malloc_group((void **)memory, 8, &group);
   }
-  if (strcmp(name, "no group") == 0) {
+  if (strcmp(name, "none") == 0) {
     memset(&group, 0, sizeof group);
     group.record = &group;
     armci_msg_group_barrier(&group);

@@ -21,6 +21,13 @@ expect 'there is no process 2: this job has 2' process
 expect 'are no memory of process' address
 expect 'are no memory of process' FARSIDE_SEGMENT=64M beyond
 expect 'which this library has not put there' handle
+expect 'the handle is a null pointer' null
+expect '-8 bytes are to be copied' negative
+expect '99 stride levels were given' levels
+expect 'no allocation begins there' free
+expect 'is no operation of a collective' operation
+expect 'is of integers, not of floating point' logic
+expect 'this is no group' none
 expect '9 is no type of an accumulate' type
 expect 'there are no mutexes' mutex
 expect 'FARSIDE_SEGMENT=SIZE' FARSIDE_SEGMENT=64M room

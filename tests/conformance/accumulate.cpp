@@ -201,7 +201,7 @@ FAR_TEST(held_blocks_are_told_of) {
   auto& c = far::detail::here();
   if (!c.link.coherent()) SKIP("the ranks share no memory");
   if constexpr (far::detail::accumulates<far::detail::transport, double>) {
-    constexpr std::size_t n = 4096 / sizeof(double) + 1;
+    constexpr std::size_t block = far::detail::stripe_block, n = block / sizeof(double) + 1;
     auto cells = shared_objects<double>(0, n);
     far::barrier();
     if (far::rank() == 0) {
@@ -211,7 +211,7 @@ FAR_TEST(held_blocks_are_told_of) {
       far::detail::stripe_lock lock(c.link.address(0, 0), last);
       CHECK(lock.try_lock(other));
       auto some = c.link.accumulate(0, cells.offset(), ones.data(), n, 0);
-      std::size_t before = (last / 4096 * 4096 - cells.offset()) / sizeof(double);
+      std::size_t before = (last / block * block - cells.offset()) / sizeof(double);
       CHECK_EQ(some.elements, before);
       CHECK_EQ(some.holder, other);
       lock.unlock();

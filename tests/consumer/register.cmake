@@ -119,6 +119,16 @@ if(smp IN_LIST farside_flavours)
                    OPTIONS "-DCONSUMER_SUBPROJECT=${PROJECT_SOURCE_DIR}")
 endif()
 
+# A program of ARMCI with what the installed farside-armci-config says.
+foreach(mpi openmpi mpich)
+  if(TARGET farside_armci_${mpi}_static)
+    add_test(NAME consumer.armci.${mpi} COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/consumer/armci" "${stage}" ${mpi}
+             "${CMAKE_CURRENT_SOURCE_DIR}/armci" "${CMAKE_CURRENT_BINARY_DIR}/consumer.armci.${mpi}")
+    farside_test_properties(consumer.armci.${mpi} PROCESSORS 2)
+    set_tests_properties(consumer.armci.${mpi} PROPERTIES FIXTURES_REQUIRED stage)
+  endif()
+endforeach()
+
 # A back end that is not there is refused with what to install.
 function(farside_consumer_refused test message)
   add_test(NAME consumer.refused.${test}

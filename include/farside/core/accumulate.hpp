@@ -16,7 +16,7 @@
 // on the order in which they were made, as always.
 //
 // Cost: 1 put, also for many elements, where the transport can add: shared memory (integers by a
-// CPU atomic each, floating point by a plain loop under a lock of each 4 KiB, about as fast as a
+// CPU atomic each, floating point by a plain loop under a lock of each 16 KiB, about as fast as a
 // copy), MPI's own accumulate, servers of a job by messages, OpenSHMEM for integers. Elsewhere
 // (OpenSHMEM for floating point, MPI's strict mode) n compare-and-swaps and a get, 64 in flight
 // together, of which those are repeated that lost a race, and it is complete on return.
