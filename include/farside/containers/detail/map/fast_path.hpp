@@ -51,7 +51,7 @@ FARSIDE_HOT inline std::optional<typename T::mapped_type> find(const fast_handle
   if (const auto t = fast_table<T>(facts); t.buckets != nullptr) [[likely]] {
     direct_access<T, true> in(t.buckets, t.capacity);
     auto found = find_in<if_blocked::give_up, T>(in, where, key);
-    if (found.what == result::done || FARSIDE_MUTANT(map_blocked_taken_for_absent)) [[likely]]
+    if (found.what == result::done || FARSIDE_MUTANT(map_fast_blocked_is_absent)) [[likely]]
       return std::move(found.value);
   } else if constexpr (has_fast_path && T::in_place && !always_coherent<transport>) {
     table* far = facts.by_gets();
