@@ -38,6 +38,9 @@ endforeach()
 # farside_own_program(<name> [<part>]): part is what it shares, common, common_genome or common_matrices.
 function(farside_own_program name)
   file(GLOB sources CONFIGURE_DEPENDS programs/${name}/*.cpp)
+  if(name STREQUAL "demo")  # whose test computes for longer than optimising it takes
+    set(farside_quickly "")
+  endif()
   farside_program(NAME ${name} SOURCES ${sources} FLAVOURS ${farside_program_flavours} INSTALL ${farside_quickly})
   foreach(flavour IN LISTS farside_program_flavours)
     target_include_directories(${name}_${flavour} PRIVATE programs "${PROJECT_SOURCE_DIR}")
