@@ -23,11 +23,14 @@
 #endif
 #include <farside/core/future.hpp>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
 
@@ -49,9 +52,36 @@ using chosen_device_runtime = stand_in_runtime;
 /// What a rank knows of device memory: made by its first far::device, gone with its runtime.
 struct device_state {
   device_state(context& c, std::size_t bytes) : runtime(c, bytes), rank(c.link.rank()) {
-    heap = local_heap(runtime.first_offset(), runtime.segment_size());
+    heap = local_heap(runtime.first_offset(), allocation_words::begin(runtime.segment_size()));
     own = runtime.make_stream();
   }
+
+  /// Offset of new memory; none if there is no room. Checked builds tell kernels what it is part of.
+  std::optional<std::size_t> allocate(std::size_t bytes) {
+    std::lock_guard lock(mutex);
+    if constexpr (!FARSIDE_CHECKED) return heap.allocate(bytes, allocation_words::granule);
+    auto offset = heap.allocate(bytes + allocation_words::granule, allocation_words::granule);
+    if (!offset || bytes == 0) return offset;
+    number_of_last = std::max(1u, (number_of_last + 1) & 0xff'ffff);
+    mark(*offset, bytes, number_of_last);
+    sizes[*offset] = bytes;
+    return offset;
+  }
+  std::size_t largest_free() {
+    std::lock_guard lock(mutex);
+    return heap.largest_free();
+  }
+  /// Whether it was allocated.
+  bool deallocate(std::size_t offset) {
+    std::lock_guard lock(mutex);
+    if constexpr (FARSIDE_CHECKED)
+      if (auto known = sizes.find(offset); known != sizes.end()) {
+        mark(offset, known->second, 0);
+        sizes.erase(known);
+      }
+    return heap.deallocate(offset);
+  }
+
   chosen_device_runtime runtime;
   local_heap heap;
   std::mutex mutex;  ///< of the heap
@@ -59,6 +89,19 @@ struct device_state {
   bool copies_tiles = setting("FARSIDE_DEVICE_TILES").value_or("view") == "copy";
   std::optional<chosen_device_runtime::stream> own;  ///< of operations that wait
   std::shared_ptr<void> libraries;                   ///< what algorithms make once for a rank
+
+ private:
+  /// 0: nobody has it any more.
+  void mark(std::size_t offset, std::size_t bytes, std::uint32_t number) {
+    constexpr std::size_t granule = allocation_words::granule;
+    std::vector<std::uint32_t> words((bytes + granule - 1) / granule,
+                                     number == 0 ? 0 : allocation_words::word(number, granule));
+    if (number != 0) words.back() = allocation_words::word(number, (bytes - 1) % granule + 1);
+    runtime.write_now(allocation_words::place(offset, runtime.segment_size()), words.data(),
+                      words.size() * sizeof words[0]);
+  }
+  std::map<std::size_t, std::size_t> sizes;  ///< of allocations, by offset; checked builds
+  std::uint32_t number_of_last = 0;
 };
 
 struct device_slot {
@@ -175,13 +218,12 @@ class device {
   device_ptr<T> alloc(std::size_t n = 1) {
     detail::require_transferable<T>();
     std::size_t bytes = detail::bytes_for<T>("far::device::alloc", n);
-    std::lock_guard lock(state_->mutex);
-    auto offset = state_->heap.allocate(bytes, 256);
+    auto offset = state_->allocate(bytes);
     if (!offset)
       detail::raise<allocation_error>(
           "rank ", state_->rank, ": no room for ", bytes, " bytes (",
           human_size(static_cast<double>(bytes)), ") in its device memory: at most ",
-          state_->heap.largest_free(), " bytes are free in one piece, of ", segment_size(),
+          state_->largest_free(), " bytes are free in one piece, of ", segment_size(),
           ". Raise it by FARSIDE_DEVICE_SEGMENT=SIZE, free what is not needed any more, or use "
           "more "
           "GPUs.");
@@ -194,8 +236,7 @@ class device {
   template <class T>
   void dealloc(device_ptr<T> p) {
     if (!p) return;
-    std::lock_guard lock(state_->mutex);
-    if (p.rank() != state_->rank || !state_->heap.deallocate(p.offset()))
+    if (p.rank() != state_->rank || !state_->deallocate(p.offset()))
       detail::raise(
           "rank ", state_->rank, ": dealloc(", p,
           "): no allocation of this rank begins there. It was freed already, is another "
