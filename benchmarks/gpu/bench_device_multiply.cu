@@ -1,11 +1,11 @@
-// Products of matrices in device memory, against another process that has called cuSPARSE and cuBLAS alone before:
-// plain_cuda.cpp, whose lines are in FILE. `./dev gpu-test` runs both.
+// Products of matrices in device memory, against another process that has called cuSPARSE and cuBLAS alone
+// before: plain_cuda.cpp, whose lines are in FILE. `./dev gpu-test` runs both.
 //
 //   farside run -n 4 bench_device_multiply --one-process FILE [--repeat N] [--scale N] [--large-scale N] [--gemm N]
 //
-// Medians after a warm-up; from barrier to barrier. Results are compared by the number of entries and by sums of values
-// that are whole numbers, so exact. A product in whole rows for each rank that has less than `least` of the other
-// process's rate makes it fail.
+// Medians after a warm-up; from barrier to barrier. Results are compared by the number of entries and by sums
+// of values that are whole numbers, so exact. A product in whole rows for each rank that has less than
+// `least` of the other process's rate makes it fail.
 #include <farside/algorithms/matrix_generators.hpp>
 #include <farside/device.hpp>
 

@@ -1,10 +1,10 @@
-// Products of matrices by cuSPARSE and cuBLAS alone, in one process: what bench_device_multiply is compared with. Of the
-// library it has nothing but the generator of its matrices, which needs no runtime.
+// Products of matrices by cuSPARSE and cuBLAS alone, in one process: what bench_device_multiply is compared
+// with. Of the library it has nothing but the generator of its matrices, which needs no runtime.
 //
 //   plain_cuda [--repeat N] [--scale N] [--large-scale N] [--gemm N]
 //
-// Prints a line for each product: its name, the median of N runs after a warm-up in seconds, the entries of C, and the
-// sum of their values, which are whole numbers. Memory that cuSPARSE works in is allocated once.
+// Prints a line for each product: its name, the median of N runs after a warm-up in seconds, the entries of
+// C, and the sum of their values, which are whole numbers. Memory that cuSPARSE works in is allocated once.
 #include <farside/algorithms/matrix_generators.hpp>
 #include <farside/containers/csr.hpp>
 

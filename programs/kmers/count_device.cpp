@@ -1,6 +1,6 @@
-// Counting in device memory. Each rank reads its share of the files, and sends the bases, a line's end after each
-// sequence, to its device in pieces; a kernel makes a k-mer of each place and counts it in one map over all devices.
-// While one piece is counted the next one is read. Compiled by nvcc where the build is for GPUs.
+// Counting in device memory. Each rank reads its share of the files, and sends the bases, a line's end after
+// each sequence, to its device in pieces; a kernel makes a k-mer of each place and counts it in one map over
+// all devices. While one piece is counted the next one is read. Compiled by nvcc where the build is for GPUs.
 #include <farside/device.hpp>
 
 #include <common/genome/histogram.hpp>

@@ -1,4 +1,5 @@
-// far::device and far::device_ptr: allocation, copies, streams, futures, what kernels do to memory of all ranks.
+// far::device and far::device_ptr: allocation, copies, streams, futures, what kernels do to memory of all
+// ranks.
 #include "harness.hpp"
 #include "stand_in.hpp"
 

@@ -1,4 +1,5 @@
-// All types and inline functions that a unit of nvcc and one of g++ may have in common: see same_types_test.sh.
+// All types and inline functions that a unit of nvcc and one of g++ may have in common: see
+// same_types_test.sh.
 #include <farside/device.hpp>
 #include <farside/farside.hpp>
 

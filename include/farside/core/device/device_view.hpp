@@ -9,13 +9,10 @@
 //   };
 //   stream.launch(n, scale{values, 2.0});
 //
-// put, get and atomics below reach the device memory of all ranks whose devices this one can reach:
-// those
-// of one node, mostly, and all that share a GPU. Puts and atomics of a kernel are complete, for all
-// to
-// see, when its stream has come to its end (far::device_stream::synchronize, done) and not before.
-// Of
-// kernels that run at the same time atomics alone may meet at one word.
+// put, get and atomics below reach the device memory of all ranks whose devices this one can reach: those of
+// one node, mostly, and all that share a GPU. Puts and atomics of a kernel are complete, for all to see, when
+// its stream has come to its end (far::device_stream::synchronize, done) and not before. Of kernels that run
+// at the same time atomics alone may meet at one word.
 #pragma once
 
 #include <farside/base/error.hpp>
@@ -28,8 +25,8 @@
 namespace far::inline FARSIDE_BACKEND {
 
 namespace detail {
-/// What checked kernels know of the allocations of a segment: a word for each 256 bytes of it, at its end. Between two
-/// allocations there are 256 bytes that nobody has.
+/// What checked kernels know of the allocations of a segment: a word for each 256 bytes of it, at its end.
+/// Between two allocations there are 256 bytes that nobody has.
 ///
 ///   word    | number of the allocation: 24 bits | how many of these bytes it has, less one: 8 bits |    0: nobody's
 struct allocation_words {
@@ -44,7 +41,8 @@ struct allocation_words {
   static constexpr std::uint32_t word(std::uint32_t number, std::size_t bytes) {
     return number << 8 | static_cast<std::uint32_t>(bytes - 1);
   }
-  /// Whether one allocation has these bytes. `first` and `last` are the words of the first one and of the last one.
+  /// Whether one allocation has these bytes. `first` and `last` are the words of the first one and of the
+  /// last one.
   FARSIDE_KERNEL_CODE static bool has(std::uint32_t first, std::uint32_t last, std::size_t end) {
     return first != 0 && first >> 8 == last >> 8 && (end - 1) % granule <= (last & 0xff);
   }
@@ -58,9 +56,8 @@ struct device_fault {
 };
 }  // namespace detail
 
-/// Trivially copyable. For kernels alone; no communication, but for what its operations do: 1 load,
-/// store
-/// or atomic each, over the link between devices where the memory is another device's.
+/// Trivially copyable. For kernels alone; no communication, but for what its operations do: 1 load, store or
+/// atomic each, over the link between devices where the memory is another device's.
 class device_view {
  public:
   /// Of no memory. Local; no communication.
@@ -75,8 +72,9 @@ class device_view {
   /// How many ranks there are. Local; no communication.
   FARSIDE_KERNEL_CODE rank_t nprocs() const { return nprocs_; }
 
-  /// Where `n` objects lie for this kernel. 1 load for other ranks' memory. Checked builds end a kernel that asks for
-  /// memory which no allocation has, or which is not all of one, and say so where its stream is waited for.
+  /// Where `n` objects lie for this kernel. 1 load for other ranks' memory. Checked builds end a kernel that
+  /// asks for memory which no allocation has, or which is not all of one, and say so where its stream is
+  /// waited for.
   template <class T>
   FARSIDE_KERNEL_CODE T* address(device_ptr<T> p, [[maybe_unused]] std::size_t n = 1) const {
     if constexpr (FARSIDE_CHECKED) {

@@ -1,6 +1,5 @@
-// Products of tiles in device memory by cuSPARSE and cuBLAS. All memory that they work in is
-// far::device's: while
-// matrices are multiplied nothing is allocated by CUDA.
+// Products of tiles in device memory by cuSPARSE and cuBLAS. All memory that they work in is far::device's:
+// while matrices are multiplied nothing is allocated by CUDA.
 //
 // Matrices lie row by row, which cuBLAS takes for their transposes: of C^T = B^T A^T it computes
 // the right one.
@@ -98,8 +97,8 @@ class device_library {
   device_library(const device& gpu, device_stream& on)
       : gpu_(gpu), on_(on), handles_(cuda_handles::of(gpu)) {}
 
-  /// c = before c + a b; if `before` is zero, c may hold anything. Issued. False: there is no product, and nothing was
-  /// done.
+  /// c = before c + a b; if `before` is zero, c may hold anything. Issued. False: there is no product, and
+  /// nothing was done.
   template <class T>
   bool gemm(device_matrix_view<const T> a, device_matrix_view<const T> b,
             std::type_identity_t<T> before, device_matrix_view<T> c) {

@@ -15,8 +15,8 @@ class device_library {
  public:
   device_library(const device& gpu, device_stream& on) : gpu_(gpu), on_(on), state_(&gpu.state()) {}
 
-  /// c = before c + a b; if `before` is zero, c may hold anything. Issued. False: there is no product, and nothing was
-  /// done.
+  /// c = before c + a b; if `before` is zero, c may hold anything. Issued. False: there is no product, and
+  /// nothing was done.
   template <class T>
   bool gemm(device_matrix_view<const T> a, device_matrix_view<const T> b,
             std::type_identity_t<T> before, device_matrix_view<T> c) {

@@ -16,10 +16,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail {
@@ -230,11 +232,20 @@ class cuda_runtime {
     sharing_ = std::max<rank_t>(
         1, (ranks_here_ + static_cast<rank_t>(count) - 1) / static_cast<rank_t>(count));
     if (chosen) sharing_ = ranks_here_;
-    status = cudaSetDevice(gpu);
-    if (status == cudaSuccess) status = cudaFree(nullptr);
+    status = start(gpu);
     if (status != cudaSuccess)
       return text("rank ", rank_, ": GPU ", gpu, " does not start: ", cudaGetErrorString(status));
     return {};
+  }
+  /// CUDA's MPS takes nobody while it clears up after a client that was killed, for a moment.
+  static cudaError_t start(int gpu) {
+    for (int tries = 0;; ++tries) {
+      cudaError_t status = cudaSetDevice(gpu);
+      if (status == cudaSuccess) status = cudaFree(nullptr);
+      if (status != cudaErrorDevicesUnavailable || tries == 40) return status;
+      cudaGetLastError();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
   }
   static bool c_threads() { return setting(job::threads_variable).has_value(); }
 
