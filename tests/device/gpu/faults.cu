@@ -1,5 +1,6 @@
 // What goes wrong on a GPU, one thing at a time: each ends the job with one line. For `./dev gpu-test`.
 //
+//   faults            nothing
 //   faults beyond     a kernel of rank 0 reads one element more than was allocated; the others wait
 //   faults full       a rank allocates until its device memory has no room left
 //   faults taken      something else has taken most of the GPU's memory

@@ -97,13 +97,11 @@ class device_library {
   device_library(const device& gpu, device_stream& on)
       : gpu_(gpu), on_(on), handles_(cuda_handles::of(gpu)) {}
 
-  /// c = before c + a b; if `before` is zero, c may hold anything. Issued. False: there is no product, and
-  /// nothing was done.
+  /// c = c + a b. Issued.
   template <class T>
-  bool gemm(device_matrix_view<const T> a, device_matrix_view<const T> b,
-            std::type_identity_t<T> before, device_matrix_view<T> c) {
+  void gemm(device_matrix_view<const T> a, device_matrix_view<const T> b, device_matrix_view<T> c) {
     require_type<T>();
-    if (c.shape.size() == 0 || a.shape.columns == 0) return false;
+    if (c.shape.size() == 0 || a.shape.columns == 0) return;
     check_cublas(cublasSetStream(handles_.blas, on_.native()), "taking a stream");
     // Setting a stream takes the workspace away.
     check_cublas(
@@ -115,22 +113,21 @@ class device_library {
                k = static_cast<std::int64_t>(a.shape.columns);
     auto run = [&](auto gemm) {
       check_cublas(gemm(handles_.blas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, b.data.local(), n,
-                        a.data.local(), k, &before, c.data.local(), n),
+                        a.data.local(), k, &one, c.data.local(), n),
                    "a product");
     };
     if constexpr (std::is_same_v<T, double>)
       run(cublasDgemm_64);
     else
       run(cublasSgemm_64);
-    return true;
   }
 
-  /// Likewise; the memory that it works in is kept until the next one.
+  /// c = c + a b. Issued; the memory that it works in is kept until the next one.
   template <class T, class I>
-  bool spmm(const device_csr_view<T, I>& a, device_matrix_view<const T> b,
-            std::type_identity_t<T> before, device_matrix_view<T> c) {
+  void spmm(const device_csr_view<T, I>& a, device_matrix_view<const T> b,
+            device_matrix_view<T> c) {
     require_type<T>();
-    if (a.nnz == 0 || c.shape.size() == 0) return false;
+    if (a.nnz == 0 || c.shape.size() == 0) return;
     check_cusparse(cusparseSetStream(handles_.sparse, on_.native()), "taking a stream");
     const T one = 1;
     const cusparse_matrix of_a(a);
@@ -139,18 +136,17 @@ class device_library {
     constexpr auto as_is = CUSPARSE_OPERATION_NON_TRANSPOSE;
     std::size_t bytes = 0;
     check_cusparse(
-        cusparseSpMM_bufferSize(handles_.sparse, as_is, as_is, &one, of_a.handle, of_b.handle, &before,
+        cusparseSpMM_bufferSize(handles_.sparse, as_is, as_is, &one, of_a.handle, of_b.handle, &one,
                                 of_c.handle, type, CUSPARSE_SPMM_CSR_ALG2, &bytes),
         "sizing a product");
     if (bytes > spmm_work_.bytes()) {
       on_.synchronize();  // the one before works in what is given back
       spmm_work_ = device_block(gpu_, bytes);
     }
-    check_cusparse(cusparseSpMM(handles_.sparse, as_is, as_is, &one, of_a.handle, of_b.handle,
-                                &before, of_c.handle, type, CUSPARSE_SPMM_CSR_ALG2,
+    check_cusparse(cusparseSpMM(handles_.sparse, as_is, as_is, &one, of_a.handle, of_b.handle, &one,
+                                of_c.handle, type, CUSPARSE_SPMM_CSR_ALG2,
                                 bytes == 0 ? nullptr : spmm_work_.get().local()),
                    "a product of a sparse matrix and a dense one");
-    return true;
   }
 
   /// a b in new memory. Waits for the stream. By ALG1, or, where that has not enough memory, ALG2

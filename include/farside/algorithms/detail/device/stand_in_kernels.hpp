@@ -6,7 +6,6 @@
 #include <farside/containers/device_tile.hpp>
 
 #include <memory>
-#include <type_traits>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail {
@@ -15,26 +14,19 @@ class device_library {
  public:
   device_library(const device& gpu, device_stream& on) : gpu_(gpu), on_(on), state_(&gpu.state()) {}
 
-  /// c = before c + a b; if `before` is zero, c may hold anything. Issued. False: there is no product, and
-  /// nothing was done.
+  /// c = c + a b. Issued.
   template <class T>
-  bool gemm(device_matrix_view<const T> a, device_matrix_view<const T> b,
-            std::type_identity_t<T> before, device_matrix_view<T> c) {
-    if (a.shape.columns == 0) return false;
-    if (before == T{}) on_.fill(c.data, 0, c.shape.size());
+  void gemm(device_matrix_view<const T> a, device_matrix_view<const T> b, device_matrix_view<T> c) {
     on_.perform([s = state_, a, b, c] { far::gemm(host(s, a), host(s, b), host(s, c)); });
-    return true;
   }
   template <class T, class I>
-  bool spmm(const device_csr_view<T, I>& a, device_matrix_view<const T> b,
-            std::type_identity_t<T> before, device_matrix_view<T> c) {
-    if (a.nnz == 0) return false;
-    if (before == T{}) on_.fill(c.data, 0, c.shape.size());
+  void spmm(const device_csr_view<T, I>& a, device_matrix_view<const T> b,
+            device_matrix_view<T> c) {
+    if (a.nnz == 0) return;
     on_.perform([s = state_, a, b, c] {
       const auto offsets = row_begin_of(s, a);
       far::spmm(host(s, a, offsets), host(s, b), host(s, c));
     });
-    return true;
   }
   /// a b in new memory. Waits for the stream.
   template <class T, class I>

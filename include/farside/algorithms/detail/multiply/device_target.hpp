@@ -24,7 +24,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <set>
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
@@ -77,14 +76,13 @@ class device_dense_target : device_target_base<C, Over> {
  public:
   explicit device_dense_target(target_base<C, Over> known) : base(std::move(known)) {
     if (how.accumulate) return;
-    for (matrix_index tile : c.my_tiles()) untouched_.insert(tile);
+    for (matrix_index tile : c.my_tiles()) clear(c.my_tile(tile));
   }
 
   void start(const multiply_task& task) {
     const matrix_shape shape = c.layout().tile_shape(task.c);
     if (base::is_mine(task.c) && !how.ordered) {
       to_ = c.my_tile(task.c);
-      fresh_ = untouched_.erase(task.c) != 0;
       return;
     }
     if (base::is_mine(task.c)) {
@@ -97,16 +95,14 @@ class device_dense_target : device_target_base<C, Over> {
         return std::function<void()>([block]() mutable { block.reset(); });
       });
     }
-    fresh_ = true;
+    clear(to_);
   }
   template <class TileA, class TileB>
   void piece(const multiply_task&, TileA a, TileB b) {
-    const T before = fresh_ ? 0 : 1;
-    if constexpr (requires { a.nnz(); }) {
-      if (library.spmm(a.view(), b.view(), before, to_)) fresh_ = false;
-    } else {
-      if (library.gemm(a.view(), b.view(), before, to_)) fresh_ = false;
-    }
+    if constexpr (requires { a.nnz(); })
+      library.spmm(a.view(), b.view(), to_);
+    else
+      library.gemm(a.view(), b.view(), to_);
     running_.push_back({std::pair(std::move(a), std::move(b)), stream.done()});
     if (running_.size() > 2) {
       running_.front().end.get();
@@ -114,7 +110,6 @@ class device_dense_target : device_target_base<C, Over> {
     }
   }
   void end(const multiply_task& task) {
-    clear_fresh();
     if (leaving_.where) {
       settle();
       base::send_block(task.c, std::exchange(leaving_, {}), pointer_cast<std::byte>(to_.data),
@@ -146,10 +141,7 @@ class device_dense_target : device_target_base<C, Over> {
       stream.synchronize();  // the sender gives its memory back
     }
   }
-  void finish() {
-    for (matrix_index tile : untouched_) clear(c.my_tile(tile));
-    settle();
-  }
+  void finish() { settle(); }
 
  private:
   struct piece_under_way {
@@ -158,10 +150,6 @@ class device_dense_target : device_target_base<C, Over> {
   };
 
   void clear(device_matrix_view<T> of) { stream.fill(of.data, 0, of.shape.size()); }
-  /// Of the task that was begun, if no product has stored anything there.
-  void clear_fresh() {
-    if (std::exchange(fresh_, false)) clear(to_);
-  }
   void settle() {
     stopwatch until_done(times.compute);
     stream.synchronize();
@@ -169,8 +157,6 @@ class device_dense_target : device_target_base<C, Over> {
   }
   void add(matrix_index tile, device_ptr<T> part) {
     auto to = c.my_tile(tile);
-    if (to.data == to_.data) clear_fresh();
-    if (untouched_.erase(tile) != 0) clear(to);
     stream.launch(to.shape.size(), add_elements<T>{part, to.data});
   }
   void arrive(matrix_index tile, std::uint64_t number, std::shared_ptr<device_block> part) {
@@ -180,9 +166,7 @@ class device_dense_target : device_target_base<C, Over> {
     });
   }
 
-  device_matrix_view<T> to_;  ///< of the task that was begun
-  bool fresh_ = false;        ///< what is there counts as zeros
-  std::set<matrix_index> untouched_;  ///< tiles of this member of which this is so
+  device_matrix_view<T> to_;
   std::shared_ptr<device_block> aside_;
   update_box::outgoing leaving_;
   std::deque<piece_under_way> running_;

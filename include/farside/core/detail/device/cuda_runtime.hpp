@@ -16,12 +16,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail {
@@ -232,20 +230,14 @@ class cuda_runtime {
     sharing_ = std::max<rank_t>(
         1, (ranks_here_ + static_cast<rank_t>(count) - 1) / static_cast<rank_t>(count));
     if (chosen) sharing_ = ranks_here_;
-    status = start(gpu);
+    status = cudaSetDevice(gpu);
+    if (status == cudaSuccess) status = cudaFree(nullptr);
     if (status != cudaSuccess)
-      return text("rank ", rank_, ": GPU ", gpu, " does not start: ", cudaGetErrorString(status));
+      return text("rank ", rank_, ": GPU ", gpu, " does not start: ", cudaGetErrorString(status),
+                  status == cudaErrorDevicesUnavailable
+                      ? ". CUDA's MPS takes no new client for a few seconds after one was killed: start again"
+                      : "");
     return {};
-  }
-  /// CUDA's MPS takes nobody while it clears up after a client that was killed, for a moment.
-  static cudaError_t start(int gpu) {
-    for (int tries = 0;; ++tries) {
-      cudaError_t status = cudaSetDevice(gpu);
-      if (status == cudaSuccess) status = cudaFree(nullptr);
-      if (status != cudaErrorDevicesUnavailable || tries == 40) return status;
-      cudaGetLastError();
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
   }
   static bool c_threads() { return setting(job::threads_variable).has_value(); }
 
