@@ -245,7 +245,7 @@ FAR_TEST(a_kernel_beyond_its_memory) {
   CHECK_THROWS(work.synchronize(), "which is no pointer to device memory");
   auto right = gpu.alloc<long>(33), next = gpu.alloc<long>(33);
   work.launch(33, scale{right, 2});
-  work.synchronize();  // one fault does not stay
+  work.synchronize();                // one fault does not stay
   work.launch(34, scale{right, 2});  // one more than it has, in memory that nobody has
   CHECK_THROWS(work.synchronize(), "a kernel accesses 8 bytes at device");
   work.launch(1, scale{right + 32 + 32, 2});  // between the two

@@ -22,10 +22,10 @@
 // nobody.
 #pragma once
 
+#include <farside/base/kernel_atomics.hpp>
 #include <farside/base/kernel_code.hpp>
 #include <farside/base/mixing.hpp>
 #include <farside/base/mutants.hpp>
-#include <farside/base/kernel_atomics.hpp>
 
 #include <cstdint>
 

@@ -26,9 +26,9 @@
 // others at work a queue that is nearly full may refuse a push.
 #pragma once
 
+#include <farside/base/kernel_atomics.hpp>
 #include <farside/base/kernel_code.hpp>
 #include <farside/base/mutants.hpp>
-#include <farside/base/kernel_atomics.hpp>
 
 #include <cstdint>
 

@@ -235,7 +235,8 @@ class cuda_runtime {
     if (status != cudaSuccess)
       return text("rank ", rank_, ": GPU ", gpu, " does not start: ", cudaGetErrorString(status),
                   status == cudaErrorDevicesUnavailable
-                      ? ". CUDA's MPS takes no new client for a few seconds after one was killed: start again"
+                      ? ". CUDA's MPS takes no new client for a few seconds after one was killed: "
+                        "start again"
                       : "");
     return {};
   }
