@@ -1,8 +1,6 @@
-// Counting in device memory. Each rank reads its share of the files, and sends the bases, a line's
-// end after each
-// sequence, to its device in pieces; a kernel makes a k-mer of each place and counts it in one map
-// over all devices.
-// While one piece is counted the next one is read. Compiled by nvcc where the build is for GPUs.
+// Counting in device memory. Each rank reads its share of the files, and sends the bases, a line's end after
+// each sequence, to its device in pieces; a kernel makes a k-mer of each place and counts it in one map over
+// all devices. While one piece is counted the next one is read. Compiled by nvcc where the build is for GPUs.
 #include <farside/device.hpp>
 
 #include <common/genome/histogram.hpp>
@@ -15,6 +13,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,10 +66,14 @@ class counter {
  public:
   /// `times`: what is issued is waited for, and that is the time it took.
   counter(far::device& gpu, map_type& map, unsigned k, bool times)
-      : map_(map), k_(k), times_(times), stream_(gpu) {
+      : map_(map),
+        k_(k),
+        times_(times),
+        room_(std::min(std::size_t{1} << 24, gpu.segment_size() / 8)),
+        stream_(gpu) {
     for (piece& p : pieces_) {
-      p.text.reserve(room);
-      p.memory = far::device_block(gpu, room);
+      p.text.reserve(room_);
+      p.memory = far::device_block(gpu, room_);
     }
     refused_ = far::device_block(gpu, sizeof(u64));
     stream_.fill(refused_.get(), 0, sizeof(u64));
@@ -78,11 +81,11 @@ class counter {
   void add(const char* bases, std::size_t n) {
     while (n > 0) {
       std::vector<char>& text = pieces_[now_].text;
-      const std::size_t some = std::min(n, room - 1 - text.size());
+      const std::size_t some = std::min(n, room_ - 1 - text.size());
       text.insert(text.end(), bases, bases + some);
       if (some == n) {
         text.push_back('\n');
-        if (text.size() + 1 >= room) count();
+        if (text.size() + 1 >= room_) count();
         return;
       }
       count();
@@ -102,7 +105,6 @@ class counter {
   }
 
  private:
-  static constexpr std::size_t room = std::size_t{1} << 24;
   struct piece {
     std::vector<char> text;
     far::device_block memory;
@@ -135,6 +137,7 @@ class counter {
   map_type& map_;
   unsigned k_;
   bool times_;
+  std::size_t room_;  ///< bytes of a piece
   double seconds_ = 0;
   far::device_stream stream_;
   piece pieces_[2];
@@ -157,14 +160,27 @@ u64 most_kmers(const std::vector<genome::input_file>& files) {
   return sum + 1000;
 }
 
+/// Collective: what needs device memory, of which all ranks have the same.
+template <class Make>
+auto made(Make make) {
+  try {
+    return make();
+  } catch (const far::error& e) {
+    std::string why = e.what();
+    if (why.starts_with("farside: ")) why.erase(0, 9);
+    genome::fail(why);
+  }
+}
+
 }  // namespace counting_on_device
 
 void count_kmers_on_device(const count_job& job) {
   using namespace counting_on_device;
-  far::device gpu;
+  far::device gpu = made([] { return far::device(); });
   // Half of each device's memory is for the map, at half load: 32 bytes a k-mer.
   const u64 capacity = std::min(most_kmers(job.files), gpu.segment_size() / 2 / 32 * far::nprocs());
-  map_type map(gpu, capacity);
+  auto map_made = made([&] { return std::make_unique<map_type>(gpu, capacity); });
+  map_type& map = *map_made;
   std::vector<genome::input_file> files = job.files;
   u64 records = 0, bytes = 0;
   double reading = 0, counting = 0;
@@ -172,16 +188,16 @@ void count_kmers_on_device(const count_job& job) {
   for (std::optional<u64> done; !done;) {
     double all = 0;
     std::optional<timed> watch(all);
-    counter counts(gpu, map, job.k, job.times);
+    auto counts = made([&] { return std::make_unique<counter>(gpu, map, job.k, job.times); });
     genome::progress bar(bytes);
     genome::input_reader reader(files, job.k);
-    done = reader.read([&](const char* bases, std::size_t n) { counts.add(bases, n); },
+    done = reader.read([&](const char* bases, std::size_t n) { counts->add(bases, n); },
                        [&](u64 more, u64 so_far) {
                          bar.add(more, so_far);
                          return true;
                        },
                        [&] {
-                         const u64 refused = counts.finish();
+                         const u64 refused = counts->finish();
                          bar.finish();
                          if (refused == 0) return std::string();
                          return far::text(
@@ -190,7 +206,7 @@ void count_kmers_on_device(const count_job& job) {
                              " k-mers; use more GPUs, or count without --device");
                        });
     watch.reset();
-    counting = counts.seconds(), reading = all - counting;
+    counting = counts->seconds(), reading = all - counting;
     if (done) records = *done;
     far::barrier();
     if (!done) map.clear();  // all files are read again
@@ -200,7 +216,8 @@ void count_kmers_on_device(const count_job& job) {
   genome::histogram seen(job.longest_histogram);
   const u64 n = seen.lines(), copies = sort_counts::copies;
   far::device_stream stream(gpu);
-  far::device_block memory(gpu, (n * copies + copies + 1) * sizeof(u64));
+  auto memory =
+      made([&] { return far::device_block(gpu, (n * copies + copies + 1) * sizeof(u64)); });
   auto lines = far::pointer_cast<u64>(memory.get());
   auto kept_at = lines + static_cast<std::ptrdiff_t>(n * copies);
   std::vector<u64> found(n * copies + copies + 1);

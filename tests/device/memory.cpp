@@ -1,4 +1,5 @@
-// far::device and far::device_ptr: allocation, copies, streams, futures, what kernels do to memory of all ranks.
+// far::device and far::device_ptr: allocation, copies, streams, futures, what kernels do to memory of all
+// ranks.
 #include "harness.hpp"
 #include "stand_in.hpp"
 
@@ -242,9 +243,18 @@ FAR_TEST(a_kernel_beyond_its_memory) {
   CHECK_THROWS(work.synchronize(), "a kernel accesses 8 bytes at device");
   work.launch(1, scale{far::device_ptr<long>(), 2});
   CHECK_THROWS(work.synchronize(), "which is no pointer to device memory");
-  auto right = gpu.alloc<long>();
-  work.launch(1, scale{right, 2});
-  work.synchronize();  // one fault does not stay
+  auto right = gpu.alloc<long>(33), next = gpu.alloc<long>(33);
+  work.launch(33, scale{right, 2});
+  work.synchronize();                // one fault does not stay
+  work.launch(34, scale{right, 2});  // one more than it has, in memory that nobody has
+  CHECK_THROWS(work.synchronize(), "a kernel accesses 8 bytes at device");
+  work.launch(1, scale{right + 32 + 32, 2});  // between the two
+  CHECK_THROWS(work.synchronize(), "a kernel accesses 8 bytes at device");
+  gpu.dealloc(next);
+  work.launch(1, scale{next, 2});  // no more
+  CHECK_THROWS(work.synchronize(), "outside of the device memory which far::device has given out");
+  work.launch(33, scale{right, 2});
+  work.synchronize();
   gpu.dealloc(right);
 }
 #endif

@@ -1,6 +1,5 @@
-// Products in device memory by every algorithm, against three loops: shapes that divide nothing,
-// empty tiles, views and
-// copies of tiles, partial tiles that wait for room.
+// Products in device memory by every algorithm, against three loops: shapes that divide nothing, empty tiles,
+// views and copies of tiles, partial tiles that wait for room.
 #include "harness.hpp"
 #include "stand_in.hpp"
 

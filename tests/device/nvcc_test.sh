@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # nvcc_test.sh FOLDER
 #
-# Compiles what needs CUDA, by nvcc, for which no GPU is needed. Skipped, with the reason, where there is no nvcc.
+# Compiles what needs CUDA, by nvcc, for which no GPU is needed, and runs programs of units of nvcc and of g++ on CPUs.
+# Skipped, with the reason, where there is no nvcc.
 set -uo pipefail
 folder=$1
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -14,5 +15,24 @@ cmake -S "$root" -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER=g++ -DFARSIDE_NVCC="
   -DFARSIDE_BACKENDS=smp -DFARSIDE_BUILD_TESTS=OFF -DFARSIDE_BUILD_BENCHMARKS=OFF >"$folder.log" 2>&1 ||
   { cat "$folder.log"; exit 1; }
 grep 'farside:' "$folder.log"
-cmake --build "$folder" -j 1 --target gpu || exit 1
+cmake --build "$folder" -j 1 --target farside gpu || exit 1
 echo "compiled: $(cd "$folder/bin" && ls | tr '\n' ' ')"
+
+# Programs that count and multiply on CPUs, when nobody asks for a device.
+programs=$(cmake --build "$folder" --target help | grep -oE '^(kmers|simulate|multiply)_smp(:|$)' | tr -d :)
+[[ $(wc -w <<<"$programs") == 3 ]] || { echo "without zlib there is no farside kmers"; exit 0; }
+# shellcheck disable=SC2086  # words
+cmake --build "$folder" -j 1 --target $programs || exit 1
+cd "$folder" || exit 1
+farside=bin/farside
+$farside simulate -n 2 --length 20000 --coverage 10 --seed 3 mixed &&
+  $farside kmers -n 2 --histogram mixed.histogram --tsv mixed.kmers mixed.reads.fq || exit 1
+# A line of the histogram for each number of times: it says of k-mers what the list of them says.
+cut -f 2 mixed.kmers | sort -n | uniq -c | awk '{ print $2, $1 }' | cmp - mixed.histogram || exit 1
+$farside multiply -n 2 --spgemm --verify -a a rmat:scale=6 || exit 1
+if FARSIDE_DEVICE_SEGMENT=1M $farside multiply -n 2 --device --spgemm rmat:scale=6 2>refusal; then
+  echo "there is a GPU here"
+else
+  cat refusal
+  grep -qE "no device memory: .*(no GPU|no NVSHMEM|does not start)" refusal || exit 1
+fi

@@ -44,6 +44,15 @@ for n in 1 2 3 4; do
   check "standard input on $n ranks" 0
   same "standard input on $n ranks" out1 other
 done
+# In device memory, by the stand-in for GPUs.
+export FARSIDE_DEVICE=stand-in
+for n in 1 3; do
+  run "$farside" kmers -n $n -k 21 --device --histogram other odd.fq; check "kmers --device on $n ranks" 0 "^sequences +601$"
+  same "kmers --device on $n ranks" histogram1 other
+done
+run "$farside" kmers -n 2 -k 21 --device --histogram other part1.fq part2.fq.gz; check "kmers --device, two files" 0
+same "kmers --device, two files" histogram1 other
+unset FARSIDE_DEVICE
 # Options in all their forms; files that are standard output
 for form in "-n3 -k21 -oother" "-np 3 -k=21 -o=other" "--ranks=3 --k=21 --output=other" "-n=3 -k 21 -o other"; do
   run "$farside" kmers $form odd.fq; check "$form" 0
@@ -132,6 +141,10 @@ head -c 5000 odd.fq.gz >truncated.gz
 awk 'NR == 404 { $0 = $0 "I" } 1' reads.fq >quality.fq
 head -n 1002 reads.fq >ends.fq
 echo hello >hello
+FARSIDE_DEVICE=stand-in FARSIDE_DEVICE_SEGMENT=1M refuses "device memory that is too small" "(no room for|.*do not fit into device memory)" kmers -k 21 --device odd.fq
+refuses "k-mers that are too long for devices" "--device counts k-mers of at most 31 bases, and -k is 33" kmers -k 33 --device odd.fq
+refuses "files of a device" "--device goes with -k, --min-count, --max-count, --histogram" kmers -k 21 --device --tsv out.tsv odd.fq
+refuses "no device" "was not built with CUDA" kmers -k 21 --device odd.fq
 refuses "k 0" "-k: '0' is not a whole number from 1 to 127" kmers -k 0 --output out odd.fq
 refuses "k 500" "-k: '500' is not" kmers -k 500 --output out odd.fq
 refuses "no such file" "not_there.fq: No such file" kmers --output out not_there.fq

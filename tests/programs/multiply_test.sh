@@ -30,6 +30,31 @@ for over in min_plus max_times or_and plus_first; do
   run "$farside" multiply -n 2 --spmm $graph --columns 3 --semiring $over --verify; check "over $over, dense B" 0 "^  verified"
 done
 
+# --- in device memory, by the stand-in for GPUs --------------------------------------------------------------
+export FARSIDE_DEVICE=stand-in
+for kind in "--spgemm $graph" "--spmm $graph --columns 5" "--gemm dense:n=37,values=whole --tiles 3x2x4"; do
+  # shellcheck disable=SC2086  # words
+  run "$farside" multiply -n 3 --device $kind -a all --verify
+  check "$kind on devices" 0 "^C = A B, .*, in device memory \(stand-in\); 3 ranks" "^copied    A and B to device memory in " "^stationary B, none$"
+  if [ "$(grep -c '^  verified: [0-9,]* entries are those of a serial product$' "$work/out")" = 4 ]; then
+    pass "$kind on devices: four algorithms agree"
+  else
+    fail "$kind on devices: $(grep -c verified "$work/out") of 4 agree"
+  fi
+  # shellcheck disable=SC2086
+  run "$farside" multiply -n 2 --device $kind -a c,a --stealing near --verify --update-memory 64K; check "$kind on devices, stealing" 0 "^stationary A, near$" "^  verified"
+  if grep -q WRONG "$work/out"; then fail "$kind on devices, stealing: wrong"; fi
+done
+run "$farside" multiply -n 2 --device --spgemm $graph --json --verify -o on.mtx; check "JSON of a device" 0 '"device": "stand-in"' '"verified": true'
+run "$farside" multiply -n 3 --spgemm $graph -o off.mtx; check "the same without" 0; same "the same product on devices and on CPUs" on.mtx off.mtx
+FARSIDE_DEVICE_SEGMENT=1M refuses "device memory that is too small" "no room for [0-9]+ bytes .* in its device memory" multiply --device --gemm dense:n=600
+refuses "SUMMA on devices" "--device knows the algorithms c, a, b and layers, and not summa" multiply --device --spgemm -a c,summa $graph
+refuses "another semiring on devices" "--semiring min_plus: --device knows sums of products alone" multiply --device --spgemm --semiring min_plus $graph
+refuses "a slow rank on devices" "--slow goes by the time that CPUs take" multiply --device --spgemm --slow 1:2 $graph
+refuses "roofs of CPUs for devices" "--roofline draws the roofs of this machine's CPUs" multiply --device --spgemm --roofline r.svg $graph
+unset FARSIDE_DEVICE
+refuses "no device" "was not built with CUDA" multiply --device --spgemm $graph
+
 # --- files: the same from any number of ranks, by any algorithm --------------------------------------------
 run "$farside" matrix -n 2 make rmat --scale 6 --edge-factor 5 --values whole -o a.mtx.gz; check "a factor" 0
 for n in 1 2 3; do

@@ -49,10 +49,10 @@ void fill_with(M& m, std::vector<triplet<T>> mine, const std::string& what) {
           std::vector<std::vector<triplet<T>>> of_tile(layout.tiles_of(m.members().rank()));
           std::vector<std::size_t> count(of_tile.size());
           for (const triplet<T>& e : mine)
-            ++count[layout.number_of(layout.tile_of({e.row, e.column}))];
+            ++count[layout.number_of(layout.tile_of(matrix_index{e.row, e.column}))];
           for (std::size_t n = 0; n < count.size(); ++n) of_tile[n].reserve(count[n]);
           for (const triplet<T>& e : mine) {
-            const matrix_index tile = layout.tile_of({e.row, e.column}),
+            const matrix_index tile = layout.tile_of(matrix_index{e.row, e.column}),
                                first = layout.first_of(tile);
             of_tile[layout.number_of(tile)].push_back(
                 {e.row - first.row, e.column - first.column, e.value});

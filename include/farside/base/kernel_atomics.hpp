@@ -1,13 +1,10 @@
-// Loads, stores and atomics of kernels, on addresses of device memory. Atomics are of all devices
-// and
-// relaxed but where a name says otherwise: what a kernel has done is complete, and seen by all,
-// when
-// its stream has come to its end.
+// Loads, stores and atomics of kernels, on addresses of device memory. Atomics are of all devices and relaxed
+// but where a name says otherwise: what a kernel has done is complete, and seen by all, when its stream has
+// come to its end.
 //
 // On the GPU they are its own instructions; on the CPU, where stand-in kernels run, those of
-// base/cpu_atomics.hpp. Protocols of containers are written over this class as a policy, so that
-// tests
-// can put another one in its place.
+// base/cpu_atomics.hpp. Protocols of containers are written over this class as a policy, so that tests can
+// put another one in its place.
 #pragma once
 
 #include <farside/base/cpu_atomics.hpp>

@@ -1,5 +1,10 @@
 // What kernels call is marked FARSIDE_KERNEL_CODE: nvcc compiles it for the CPU and for the GPU, other
 // compilers for the CPU.
+//
+// A program may have units of nvcc and of g++, which share inline functions. nvcc hands g++ a source in which
+// `f(x)` of a member function has become `this->f(x)`. So [&] captures `this` before x there and after it
+// elsewhere, and closures of one unit are not those of the other. Lambdas that begin with such a call say [&,
+// this], which settles the order. tests/device/same_types_test.sh finds those that do not.
 #pragma once
 
 #include <farside/base/backend_choice.hpp>

@@ -1,6 +1,5 @@
-// far::device_hash_map<K, V>: a hash map in the device memory of all ranks, of fixed capacity.
-// Kernels of
-// all ranks insert, find and accumulate at the same time; hosts do so in bulk.
+// far::device_hash_map<K, V>: a hash map in the device memory of all ranks, of fixed capacity. Kernels of all
+// ranks insert, find and accumulate at the same time; hosts do so in bulk.
 //
 //   far::device gpu;
 //   far::device_hash_map<std::uint64_t, std::uint64_t> counts(gpu, 1'000'000);      // collective
@@ -15,10 +14,8 @@
 //   };
 //   stream.launch(n, count_all{counts.ref(), keys});
 //
-// A key's rank is chosen by its hash. Keys and values are words of at most 64 bits; one value of
-// each type
-// is kept for the map (see device_map_options). The protocol is in
-// containers/detail/device/map_protocol.hpp.
+// A key's rank is chosen by its hash. Keys and values are words of at most 64 bits; one value of each type is
+// kept for the map (see device_map_options). The protocol is in containers/detail/device/map_protocol.hpp.
 #pragma once
 
 #include <farside/containers/detail/device/map_kernels.hpp>
@@ -34,9 +31,8 @@
 
 namespace far::inline FARSIDE_BACKEND {
 
-/// The map itself, on the host: made and ended by all ranks together, not copied or moved. Entries
-/// are
-/// never removed one by one.
+/// The map itself, on the host: made and ended by all ranks together, not copied or moved. Entries are never
+/// removed one by one.
 template <class K, class V>
 class device_hash_map {
   static_assert(
@@ -52,12 +48,10 @@ class device_hash_map {
   using options = device_map_options<K, V>;
   using ref_type = device_map_ref<K, V>;
 
-  /// Room for `capacity` entries on all ranks together. Collective; costs 1 kernel on each rank, 1
-  /// all_gather
+  /// Room for `capacity` entries on all ranks together. Collective; costs 1 kernel on each rank, 1 all_gather
   /// and 1 barrier. Each rank takes 16 bytes * capacity / load / ranks of its device memory. Throws
-  /// far::allocation_error if that is not there, and far::usage_error if some rank's memory cannot
-  /// be
-  /// reached from here.
+  /// far::allocation_error if that is not there, and far::usage_error if some rank's memory cannot be reached
+  /// from here.
   explicit device_hash_map(const device& on, std::size_t capacity, options with = {})
       : gpu_(on), stream_(on), with_(with) {
     if (!(with.load > 0 && with.load <= 0.95))
@@ -107,8 +101,7 @@ class device_hash_map {
   /// What was asked for. Local; no communication.
   std::size_t capacity() const { return capacity_; }
 
-  /// Issues inserts of `n` keys and values that lie in device memory, this rank's own or others'.
-  /// One-sided;
+  /// Issues inserts of `n` keys and values that lie in device memory, this rank's own or others'. One-sided;
   /// costs 1 kernel on the stream. outcome() tells what became of them.
   void insert(device_stream& on, device_ptr<const K> keys, device_ptr<const V> values,
               std::size_t n) {
@@ -119,22 +112,19 @@ class device_hash_map {
                   std::size_t n) {
     change(on, keys, values, n, true);
   }
-  /// Issues finds: values go to `values`, V() for keys that are not there; `found`, if not null,
-  /// gets 1 or 0
+  /// Issues finds: values go to `values`, V() for keys that are not there; `found`, if not null, gets 1 or 0
   /// for each key. One-sided; costs 1 kernel on the stream.
   void find(device_stream& on, device_ptr<const K> keys, device_ptr<V> values,
             device_ptr<unsigned char> found, std::size_t n) const {
     on.launch(n, detail::device_map_find_all<K, V>{ref_, keys, values, found});
   }
-  /// Issues `visit(view, key, value)`, marked FARSIDE_KERNEL_CODE, for each entry that lies with
-  /// this rank, all at once or
-  /// in any order. One-sided; costs 1 kernel on the stream, over all slots of this rank.
+  /// Issues `visit(view, key, value)`, marked FARSIDE_KERNEL_CODE, for each entry that lies with this rank,
+  /// all at once or in any order. One-sided; costs 1 kernel on the stream, over all slots of this rank.
   template <class Visit>
   void for_each_local(device_stream& on, const Visit& visit) const {
     on.launch(ref_.slots_, detail::device_map_visit<K, V, Visit>{slots_, ref_.words_, visit});
   }
-  /// What became of the inserts and accumulates that this rank has issued since it last asked, all
-  /// of which
+  /// What became of the inserts and accumulates that this rank has issued since it last asked, all of which
   /// are done (the stream was waited for).
   struct tally {
     std::uint64_t present = 0;  ///< keys that were there already
@@ -152,12 +142,9 @@ class device_hash_map {
     return result;
   }
 
-  /// Inserts from host memory; how many keys were new. One-sided: the others take no part, and may
-  /// do the
-  /// same. Complete on return. Costs a copy to the device and a kernel for each 2^20 keys, the copy
-  /// of one
-  /// part beside the kernel of the one before. Throws far::allocation_error if a rank has no slot
-  /// left; keys
+  /// Inserts from host memory; how many keys were new. One-sided: the others take no part, and may do the
+  /// same. Complete on return. Costs a copy to the device and a kernel for each 2^20 keys, the copy of one
+  /// part beside the kernel of the one before. Throws far::allocation_error if a rank has no slot left; keys
   /// that found one are in the map then.
   std::size_t insert(std::span<const K> keys, std::span<const V> values) {
     return from_host(keys, values, false);
@@ -166,17 +153,14 @@ class device_hash_map {
   std::size_t accumulate(std::span<const K> keys, std::span<const V> values) {
     return from_host(keys, values, true);
   }
-  /// Finds for host memory: one optional for each key. One-sided; complete on return. Costs a copy
-  /// to the
+  /// Finds for host memory: one optional for each key. One-sided; complete on return. Costs a copy to the
   /// device, a kernel and a copy back for each 2^20 keys.
   std::vector<std::optional<V>> find(std::span<const K> keys);
 
-  /// The entries that lie with this rank, in any order. Local; no communication but a kernel and a
-  /// copy for each
-  /// 2^20 slots. Nobody inserts or accumulates meanwhile.
+  /// The entries that lie with this rank, in any order. Local; no communication but a kernel and a copy for
+  /// each 2^20 slots. Nobody inserts or accumulates meanwhile.
   std::vector<std::pair<K, V>> local_entries();
-  /// How many entries all ranks have. Collective; costs what local_entries does, without its
-  /// copies, and 1
+  /// How many entries all ranks have. Collective; costs what local_entries does, without its copies, and 1
   /// all_reduce. Nobody inserts meanwhile.
   std::size_t size() {
     return all_reduce(pack([](const auto&) {}));

@@ -1,5 +1,4 @@
-// What far::device_hash_map is told when it is made, and far::device_map_ref, by which kernels use
-// one
+// What far::device_hash_map is told when it is made, and far::device_map_ref, by which kernels use one
 // (containers/device_hash_map.hpp).
 #pragma once
 
@@ -70,28 +69,23 @@ struct device_change_words {
 
 }  // namespace detail
 
-/// What kernels use of a device_hash_map: trivially copyable, good as long as the map lives. All of
-/// it is for
-/// kernels, any number of threads of any ranks at the same time; costs are in loads and atomics of
-/// device
-/// memory, of which those on other ranks' memory go over the link between devices. No communication
-/// by
-/// other means.
+/// What kernels use of a device_hash_map: trivially copyable, good as long as the map lives. All of it is for
+/// kernels, any number of threads of any ranks at the same time; costs are in loads and atomics of device
+/// memory, of which those on other ranks' memory go over the link between devices. No communication by other
+/// means.
 template <class K, class V>
 class device_map_ref {
  public:
   /// Of no map. Local; no communication.
   device_map_ref() = default;
 
-  /// Inserts the key unless it is there. 1 load for each slot that is passed and 1 compare-and-swap
-  /// (2 on
+  /// Inserts the key unless it is there. 1 load for each slot that is passed and 1 compare-and-swap (2 on
   /// devices without those of 128 bits).
   FARSIDE_KERNEL_CODE device_insert insert(const device_view& d, K key, V value) const {
     location at = locate(key);
     return on(d, at.rank).insert(at.slot, detail::to_word(key), detail::to_word(value));
   }
-  /// Whether the key is there; then `value` is its value. 1 load for each slot that is looked at:
-  /// at half
+  /// Whether the key is there; then `value` is its value. 1 load for each slot that is looked at: at half
   /// load, one and a half for a key that is there.
   FARSIDE_KERNEL_CODE bool find(const device_view& d, K key, V& value) const {
     location at = locate(key);
@@ -111,8 +105,7 @@ class device_map_ref {
       return accumulate(d, key, value, detail::device_add_values{});
     }
   }
-  /// The same by another operation: `op(there, value)`, associative and commutative, may be called
-  /// several
+  /// The same by another operation: `op(there, value)`, associative and commutative, may be called several
   /// times. As insert, and 1 compare-and-swap or, under contention, more.
   template <class Op>
   FARSIDE_KERNEL_CODE device_insert accumulate(const device_view& d, K key, V value, Op op) const {
@@ -133,8 +126,7 @@ class device_map_ref {
     rank_t rank;
     std::uint64_t slot;
   };
-  /// The rank by the high bits of the hash, the slot by those below: with the same bits for both
-  /// each rank
+  /// The rank by the high bits of the hash, the slot by those below: with the same bits for both each rank
   /// would use a part of its slots.
   FARSIDE_KERNEL_CODE location locate(K key) const {
     std::uint64_t hash = mix(detail::to_word(key));

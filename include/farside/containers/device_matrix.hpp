@@ -7,11 +7,9 @@
 //   far::multiply(a, b, c);                                        // algorithms/device_multiply.hpp
 //   c.copy_to(h);                                                  // collective
 //
-// containers/matrix_layout.hpp says how a matrix is cut. A tile lies densely, row by row, in the
-// device
-// segment of its owner; all members know where each begins. The first far::device of the job is
-// made by
-// the first such matrix, if the program has made none before.
+// containers/matrix_layout.hpp says how a matrix is cut. A tile lies densely, row by row, in the device
+// segment of its owner; all members know where each begins. The first far::device of the job is made by the
+// first such matrix, if the program has made none before.
 //
 // Order. What a stream does to a tile is seen by others after it was waited for, and a barrier. The
 // collectives here begin and end with a barrier.
@@ -115,9 +113,8 @@ class matrix<T, device_memory> : public detail::tiled<detail::device_dense_state
  public:
   using value_type = T;
 
-  /// Collective: all members give the same. Elements are zero. 1 all_reduce, 1 all_gather, 1
-  /// barrier.
-  /// Throws far::allocation_error on all members if one has no room in its device segment.
+  /// Collective: all members give the same. Elements are zero. 1 all_reduce, 1 all_gather, 1 barrier. Throws
+  /// far::allocation_error on all members if one has no room in its device segment.
   explicit matrix(matrix_shape shape, const container_options& with = {})
       : matrix(shape, block_rect(), with) {}
   template <block_descriptor Descriptor>
@@ -153,9 +150,8 @@ class matrix<T, device_memory> : public detail::tiled<detail::device_dense_state
                          });
   }
 
-  /// A copy on the host of rows [rows.first, rows.last) and columns likewise. One-sided; costs a
-  /// copy of whole rows of
-  /// each tile that it touches.
+  /// A copy on the host of rows [rows.first, rows.last) and columns likewise. One-sided; costs a copy of
+  /// whole rows of each tile that it touches.
   dense<T> slice(index_range rows, index_range columns) const {
     state_->require_slice("slice", rows, columns);
     dense<T> result(matrix_shape{rows.size(), columns.size()});
@@ -185,9 +181,8 @@ class matrix<T, device_memory> : public detail::tiled<detail::device_dense_state
     state_->stream.synchronize();
     barrier(members());
   }
-  /// Becomes a copy of a matrix in host memory, which has the same shape and any layout.
-  /// Collective. 2 barriers, and
-  /// for each tile a slice of `other` and 1 copy to the device.
+  /// Becomes a copy of a matrix in host memory, which has the same shape and any layout. Collective. 2
+  /// barriers, and for each tile a slice of `other` and 1 copy to the device.
   void copy_from(const matrix<T>& other) {
     require_shape("copy_from", shape(), other.shape());
     barrier(members());
@@ -201,9 +196,8 @@ class matrix<T, device_memory> : public detail::tiled<detail::device_dense_state
     }
     barrier(members());
   }
-  /// A matrix in host memory, of the same shape and any layout, becomes a copy of it. Collective. 2
-  /// barriers, and for
-  /// each tile 1 copy from the device and a put_slice.
+  /// A matrix in host memory, of the same shape and any layout, becomes a copy of it. Collective. 2 barriers,
+  /// and for each tile 1 copy from the device and a put_slice.
   void copy_to(matrix<T>& other) const {
     require_shape("copy_to", shape(), other.shape());
     barrier(members());

@@ -1,5 +1,4 @@
-// far::device_queue<T>: a queue in the device memory of one rank, of fixed capacity, which kernels
-// of all
+// far::device_queue<T>: a queue in the device memory of one rank, of fixed capacity, which kernels of all
 // ranks push to and pop from at the same time; hosts do so in bulk.
 //
 //   far::device_queue<edge> work(gpu, 0, 1'000'000);      // collective; it lies with rank 0
@@ -24,24 +23,20 @@
 
 namespace far::inline FARSIDE_BACKEND {
 
-/// What kernels use of a device_queue: trivially copyable, good as long as the queue lives. For any
-/// number
-/// of threads of any ranks at the same time. No communication but the loads and atomics that are
-/// told.
+/// What kernels use of a device_queue: trivially copyable, good as long as the queue lives. For any number of
+/// threads of any ranks at the same time. No communication but the loads and atomics that are told.
 template <class T>
 class device_queue_ref {
  public:
   /// Of no queue. Local; no communication.
   device_queue_ref() = default;
 
-  /// False: it is full, or was while others gave up. 4 atomics, 1 load and 1 store; waits for pops
-  /// that have
+  /// False: it is full, or was while others gave up. 4 atomics, 1 load and 1 store; waits for pops that have
   /// begun, never for one that has not.
   FARSIDE_KERNEL_CODE bool push(const device_view& d, const T& element) const {
     return on(d).push(element);
   }
-  /// False: it is empty, or was while others gave up. 4 atomics, 1 load and 1 store; waits for
-  /// pushes that
+  /// False: it is empty, or was while others gave up. 4 atomics, 1 load and 1 store; waits for pushes that
   /// have begun, never for one that has not.
   FARSIDE_KERNEL_CODE bool pop(const device_view& d, T& element) const {
     return on(d).pop(element);
@@ -107,11 +102,9 @@ class device_queue {
   using value_type = T;
   using ref_type = device_queue_ref<T>;
 
-  /// Room for `capacity` elements in the device memory of `owner`. Collective; costs 1 fill at the
-  /// owner and 1
-  /// broadcast. Throws far::allocation_error if there is no room, and far::usage_error if this
-  /// rank's device
-  /// does not reach the owner's.
+  /// Room for `capacity` elements in the device memory of `owner`. Collective; costs 1 fill at the owner and
+  /// 1 broadcast. Throws far::allocation_error if there is no room, and far::usage_error if this rank's
+  /// device does not reach the owner's.
   device_queue(const device& on, rank_t owner, std::size_t capacity)
       : gpu_(on), stream_(on), owner_(owner) {
     if (owner >= far::nprocs())
@@ -155,8 +148,7 @@ class device_queue {
   /// Local; no communication.
   rank_t owner() const { return owner_; }
 
-  /// Pushes from host memory, in any order; the elements for which there was no room. One-sided;
-  /// complete on
+  /// Pushes from host memory, in any order; the elements for which there was no room. One-sided; complete on
   /// return. Costs 1 kernel and 3 copies.
   std::vector<T> push(std::span<const T> elements) {
     std::size_t n = elements.size();

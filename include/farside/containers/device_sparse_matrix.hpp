@@ -8,14 +8,10 @@
 //   far::multiply(a, b, c);                                        // algorithms/device_multiply.hpp
 //   c.copy_to(h);                                                  // collective
 //
-// Every member has a directory of all tiles: where each lies, and how many entries it has. Owners
-// replace their
-// tiles; nobody sees that before publish, which replaces all that were set, on all members at once,
-// as
-// in host memory (containers/sparse_matrix.hpp). A tile has at most as many entries as I counts:
-// offsets of rows
-// have this type too, as libraries for GPUs ask for. Entries are inserted and changed in host
-// memory.
+// Every member has a directory of all tiles: where each lies, and how many entries it has. Owners replace
+// their tiles; nobody sees that before publish, which replaces all that were set, on all members at once, as
+// in host memory (containers/sparse_matrix.hpp). A tile has at most as many entries as I counts: offsets of
+// rows have this type too, as libraries for GPUs ask for. Entries are inserted and changed in host memory.
 #pragma once
 
 #include <farside/containers/device_matrix.hpp>
@@ -167,10 +163,9 @@ class sparse_matrix<T, I, device_memory> : public detail::tiled<detail::device_s
   /// All of it, on the host. One-sided; costs a copy of each tile.
   csr<T, I> to_local() const;
 
-  /// What a tile of this member will be from the next publish on: a copy of one in host memory, or
-  /// what is already
-  /// there. Local; 1 copy. Throws far::allocation_error if there is no room, and nothing has
-  /// changed then.
+  /// What a tile of this member will be from the next publish on: a copy of one in host memory, or what is
+  /// already there. Local; 1 copy. Throws far::allocation_error if there is no room, and nothing has changed
+  /// then.
   void set_tile(matrix_index tile, csr_view<T, I> of);
   void set_tile(matrix_index tile, device_csr<T, I> of) {
     state_->require_mine("set_tile", tile);
@@ -180,16 +175,14 @@ class sparse_matrix<T, I, device_memory> : public detail::tiled<detail::device_s
   /// What this member has set since the last publish will not be published. Local; no
   /// communication.
   void forget_set_tiles() { state_->unstage(); }
-  /// All members see the tiles that were set. Views of tiles that are replaced end. Collective. 1
-  /// barrier, 1
+  /// All members see the tiles that were set. Views of tiles that are replaced end. Collective. 1 barrier, 1
   /// all_gather.
   void publish() {
     auto note = detail::calling<"sparse_matrix::publish">(*state_);
     state_->publish();
   }
-  /// Becomes a copy of a matrix in host memory, which has the same shape and any layout.
-  /// Collective: 1 barrier, for each
-  /// tile a slice of `other` and 1 copy to the device, and a publish.
+  /// Becomes a copy of a matrix in host memory, which has the same shape and any layout. Collective: 1
+  /// barrier, for each tile a slice of `other` and 1 copy to the device, and a publish.
   void copy_from(const sparse_matrix<T, I>& other) {
     require_shape("copy_from", shape(), other.shape());
     barrier(members());
@@ -207,9 +200,8 @@ class sparse_matrix<T, I, device_memory> : public detail::tiled<detail::device_s
         [] {});
     publish();
   }
-  /// A matrix in host memory, of the same layout, becomes a copy of it. Collective: 1 barrier, 1
-  /// copy for each tile, and a
-  /// publish.
+  /// A matrix in host memory, of the same layout, becomes a copy of it. Collective: 1 barrier, 1 copy for
+  /// each tile, and a publish.
   void copy_to(sparse_matrix<T, I>& other) const {
     if (!(other.layout() == layout()))
       detail::raise(

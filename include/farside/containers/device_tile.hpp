@@ -169,8 +169,7 @@ class device_sparse_tile {
   explicit device_sparse_tile(device_csr_view<T, I> of, std::shared_ptr<device_block> copy = {})
       : view_(of), copy_(std::move(copy)) {}
 
-  /// What kernels read, as long as this object lives; of a view, until the tile is published anew.
-  /// Local; no
+  /// What kernels read, as long as this object lives; of a view, until the tile is published anew. Local; no
   /// communication.
   const device_csr_view<T, I>& view() const { return view_; }
   std::size_t nnz() const { return view_.nnz; }

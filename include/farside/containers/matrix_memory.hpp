@@ -1,5 +1,4 @@
-// In which memory a distributed matrix lies: far::matrix<T> in that of hosts, which all programs
-// have,
+// In which memory a distributed matrix lies: far::matrix<T> in that of hosts, which all programs have,
 // far::matrix<T, far::device_memory> in that of GPUs (containers/device_matrix.hpp).
 #pragma once
 

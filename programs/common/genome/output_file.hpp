@@ -67,7 +67,7 @@ class output_file {
   std::uint64_t write_in_order(std::uint64_t place, std::span<const char> mine) {
     auto before = far::exclusive_scan<std::uint64_t>(mine.size());
     auto all = far::all_reduce<std::uint64_t>(mine.size());
-    together([&] { write_at(place + before, mine); });
+    together([&, this] { write_at(place + before, mine); });
     return place + all;
   }
 

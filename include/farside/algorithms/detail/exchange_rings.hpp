@@ -234,7 +234,7 @@ inline bool exchange_rings::begin_direct(rank_t to) {
 
 inline void exchange_rings::begin_message(rank_t to, const handler* meanwhile) {
   line& out = lines_[to];
-  auto begun = [&] {
+  auto begun = [&, this] {
     if (out.at != out.end) return true;  // by a handler, while this waited
     deliver_waiting(to);
     return out.waiting.empty() && (!coherent_ || begin_direct(to));
@@ -264,7 +264,7 @@ inline void exchange_rings::ship(rank_t to, const handler* meanwhile, bool may_w
     ++out.queued;
   }
   auto mine = out.queued;
-  auto gone = [&] {
+  auto gone = [&, this] {
     deliver_waiting(to);
     return out.delivered >= mine;
   };

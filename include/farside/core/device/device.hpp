@@ -1,6 +1,5 @@
-// far::device: memory of GPUs, beside the memory of hosts. Each rank has one device segment, taken
-// once,
-// out of which it allocates; far::device_ptr names memory in the device segment of any rank.
+// far::device: memory of GPUs, beside the memory of hosts. Each rank has one device segment, taken once, out
+// of which it allocates; far::device_ptr names memory in the device segment of any rank.
 //
 //   far::device gpu;                                         // collective
 //   auto numbers = gpu.alloc<double>(n);                     // this rank's own device memory
@@ -10,9 +9,8 @@
 //   work.get(numbers, to_host.data(), n);
 //   work.done().then([] { ... });                            // a far::future
 //
-// A program that is built for CUDA (farside::gpu) uses the GPU; one that is not runs the same
-// source
-// on the CPU, if FARSIDE_DEVICE=stand-in asks for it. docs/gpu.md tells more.
+// A program that is built for CUDA (farside::gpu) uses the GPU; one that is not runs the same source on the
+// CPU, if FARSIDE_DEVICE=stand-in asks for it. docs/gpu.md tells more.
 #pragma once
 
 #include <farside/core/detail/device/stand_in_runtime.hpp>
@@ -23,18 +21,20 @@
 #endif
 #include <farside/core/future.hpp>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
 
 struct device_options {
-  /// Bytes of device memory a rank. 0: FARSIDE_DEVICE_SEGMENT, or four fifths of what is free, in
-  /// equal
-  /// parts for the ranks that share a GPU; 64 MiB where there is the stand-in.
+  /// Bytes of device memory a rank. 0: FARSIDE_DEVICE_SEGMENT, or four fifths of what is free, in equal parts
+  /// for the ranks that share a GPU; 64 MiB where there is the stand-in.
   std::size_t segment = 0;
 };
 
@@ -49,16 +49,56 @@ using chosen_device_runtime = stand_in_runtime;
 /// What a rank knows of device memory: made by its first far::device, gone with its runtime.
 struct device_state {
   device_state(context& c, std::size_t bytes) : runtime(c, bytes), rank(c.link.rank()) {
-    heap = local_heap(runtime.first_offset(), runtime.segment_size());
+    heap = local_heap(runtime.first_offset(), allocation_words::begin(runtime.segment_size()));
     own = runtime.make_stream();
   }
+
+  /// Offset of new memory; none if there is no room. Checked builds tell kernels what it is part of.
+  std::optional<std::size_t> allocate(std::size_t bytes) {
+    std::lock_guard lock(mutex);
+    if constexpr (!FARSIDE_CHECKED) return heap.allocate(bytes, allocation_words::granule);
+    auto offset = heap.allocate(bytes + allocation_words::granule, allocation_words::granule);
+    if (!offset || bytes == 0) return offset;
+    number_of_last = std::max(1u, (number_of_last + 1) & 0xff'ffff);
+    mark(*offset, bytes, number_of_last);
+    sizes[*offset] = bytes;
+    return offset;
+  }
+  std::size_t largest_free() {
+    std::lock_guard lock(mutex);
+    return heap.largest_free();
+  }
+  /// Whether it was allocated.
+  bool deallocate(std::size_t offset) {
+    std::lock_guard lock(mutex);
+    if constexpr (FARSIDE_CHECKED)
+      if (auto known = sizes.find(offset); known != sizes.end()) {
+        mark(offset, known->second, 0);
+        sizes.erase(known);
+      }
+    return heap.deallocate(offset);
+  }
+
   chosen_device_runtime runtime;
   local_heap heap;
-  std::mutex mutex;  ///< of the heap
+  std::mutex mutex;                          ///< of the heap, and of the next two
+  std::map<std::size_t, std::size_t> sizes;  ///< of allocations, by offset; checked builds
+  std::uint32_t number_of_last = 0;
   rank_t rank;
   bool copies_tiles = setting("FARSIDE_DEVICE_TILES").value_or("view") == "copy";
   std::optional<chosen_device_runtime::stream> own;  ///< of operations that wait
   std::shared_ptr<void> libraries;                   ///< what algorithms make once for a rank
+
+ private:
+  /// 0: nobody has it any more.
+  void mark(std::size_t offset, std::size_t bytes, std::uint32_t number) {
+    constexpr std::size_t granule = allocation_words::granule;
+    std::vector<std::uint32_t> words((bytes + granule - 1) / granule,
+                                     number == 0 ? 0 : allocation_words::word(number, granule));
+    if (number != 0) words.back() = allocation_words::word(number, (bytes - 1) % granule + 1);
+    runtime.write_now(allocation_words::place(offset, runtime.segment_size()), words.data(),
+                      words.size() * sizeof words[0]);
+  }
 };
 
 struct device_slot {
@@ -127,15 +167,13 @@ struct event_state : future_state<void> {
 
 }  // namespace detail
 
-/// A handle of this rank's device memory; all handles are of the same. Its operations may be called
-/// by
-/// one thread of a rank at a time, and by none that handles a message.
+/// A handle of this rank's device memory; all handles are of the same. Its operations may be called by one
+/// thread of a rank at a time, and by none that handles a message.
 class device {
  public:
-  /// Collective, whenever the first one is made; later ones are local, and have what the first has
-  /// taken. Costs a few collectives, and what NVSHMEM takes to start. Throws far::error where there
-  /// is
-  /// no GPU, no NVSHMEM or not that much memory, on all ranks alike.
+  /// Collective, whenever the first one is made; later ones are local, and have what the first has taken.
+  /// Costs a few collectives, and what NVSHMEM takes to start. Throws far::error where there is no GPU, no
+  /// NVSHMEM or not that much memory, on all ranks alike.
   explicit device(device_options with = {}) {
     auto& slot = *detail::device_of_rank;
     if (slot.state == nullptr) {
@@ -159,43 +197,36 @@ class device {
   /// Whether kernels of this rank can reach the device memory of `rank`. Local; no communication.
   bool reaches(rank_t rank) const { return state_->runtime.address(rank, 0) != nullptr; }
 
-  /// Whether products of matrices copy tiles of other ranks that kernels could read where they lie,
-  /// as they do between
-  /// devices that do not reach each other. FARSIDE_DEVICE_TILES=copy, or this. Local; no
+  /// Whether products of matrices copy tiles of other ranks that kernels could read where they lie, as they
+  /// do between devices that do not reach each other. FARSIDE_DEVICE_TILES=copy, or this. Local; no
   /// communication.
   bool copies_tiles() const { return state_->copies_tiles; }
   void copy_tiles(bool always) { state_->copies_tiles = always; }
 
-  /// Memory for `n` objects in this rank's own device segment, uninitialised, aligned to 256 bytes.
-  /// Not
-  /// collective; local, and no call of CUDA: nothing waits. Throws far::allocation_error if there
-  /// is no
-  /// room.
+  /// Memory for `n` objects in this rank's own device segment, uninitialised, aligned to 256 bytes. Not
+  /// collective; local, and no call of CUDA: nothing waits. Throws far::allocation_error if there is no room.
   template <class T>
   device_ptr<T> alloc(std::size_t n = 1) {
     detail::require_transferable<T>();
     std::size_t bytes = detail::bytes_for<T>("far::device::alloc", n);
-    std::lock_guard lock(state_->mutex);
-    auto offset = state_->heap.allocate(bytes, 256);
+    auto offset = state_->allocate(bytes);
     if (!offset)
       detail::raise<allocation_error>(
           "rank ", state_->rank, ": no room for ", bytes, " bytes (",
           human_size(static_cast<double>(bytes)), ") in its device memory: at most ",
-          state_->heap.largest_free(), " bytes are free in one piece, of ", segment_size(),
+          state_->largest_free(), " bytes are free in one piece, of ", segment_size(),
           ". Raise it by FARSIDE_DEVICE_SEGMENT=SIZE, free what is not needed any more, or use "
           "more "
           "GPUs.");
     return device_ptr<T>(state_->rank, *offset);
   }
 
-  /// Gives memory of this rank's own device segment back; null is allowed. Local; no communication.
-  /// No
-  /// kernel or copy may use it any more: wait for their streams before.
+  /// Gives memory of this rank's own device segment back; null is allowed. Local; no communication. No kernel
+  /// or copy may use it any more: wait for their streams before.
   template <class T>
   void dealloc(device_ptr<T> p) {
     if (!p) return;
-    std::lock_guard lock(state_->mutex);
-    if (p.rank() != state_->rank || !state_->heap.deallocate(p.offset()))
+    if (p.rank() != state_->rank || !state_->deallocate(p.offset()))
       detail::raise(
           "rank ", state_->rank, ": dealloc(", p,
           "): no allocation of this rank begins there. It was freed already, is another "
@@ -212,8 +243,7 @@ class device {
   /// One-sided. Costs 1 copy on a stream of its own, which is waited for.
   template <class T>
   void put(device_ptr<T> to, const std::type_identity_t<T>* from, std::size_t n = 1);
-  /// Copies from the device memory of any rank to the host; complete on return. It does not wait
-  /// for other
+  /// Copies from the device memory of any rank to the host; complete on return. It does not wait for other
   /// streams. One-sided. Costs 1 copy on a stream of its own, which is waited for.
   template <class T>
   void get(device_ptr<T> from, std::remove_const_t<T>* to, std::size_t n = 1);
@@ -225,11 +255,9 @@ class device {
   detail::device_state* state_;
 };
 
-/// Work for this rank's device, done in the order in which it was issued; other streams run beside
-/// it.
-/// Nothing here waits, unless it says so. Movable. Its end waits for what was issued. One-sided:
-/// other
-/// ranks take no part.
+/// Work for this rank's device, done in the order in which it was issued; other streams run beside it.
+/// Nothing here waits, unless it says so. Movable. Its end waits for what was issued. One-sided: other ranks
+/// take no part.
 class device_stream {
  public:
   /// Local; no communication.
@@ -248,9 +276,8 @@ class device_stream {
     check("get", from, n);
     if (n != 0) state_->runtime.copy_out(stream_, to, from.rank(), from.offset(), n * sizeof(T));
   }
-  /// Copies from device memory to device memory, of any ranks; one of the two is this rank's own,
-  /// or both
-  /// are reached from here. They do not overlap. Costs 1 copy, over the link between the devices.
+  /// Copies from device memory to device memory, of any ranks; one of the two is this rank's own, or both are
+  /// reached from here. They do not overlap. Costs 1 copy, over the link between the devices.
   template <class T>
   void copy(device_ptr<T> to, device_ptr<const std::type_identity_t<T>> from, std::size_t n = 1) {
     check("copy", to, n);
@@ -265,8 +292,7 @@ class device_stream {
     check("fill", at, n);
     if (n != 0) state_->runtime.fill(stream_, at.rank(), at.offset(), byte, n * sizeof(T));
   }
-  /// Calls `kernel(view, i)` for each i below `n`, all at once or in any order. `kernel` is
-  /// trivially
+  /// Calls `kernel(view, i)` for each i below `n`, all at once or in any order. `kernel` is trivially
   /// copyable, its operator() const and marked FARSIDE_KERNEL_CODE. Costs 1 launch.
   template <class F>
   void launch(std::size_t n, const F& kernel) {

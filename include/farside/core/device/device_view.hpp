@@ -9,13 +9,10 @@
 //   };
 //   stream.launch(n, scale{values, 2.0});
 //
-// put, get and atomics below reach the device memory of all ranks whose devices this one can reach:
-// those
-// of one node, mostly, and all that share a GPU. Puts and atomics of a kernel are complete, for all
-// to
-// see, when its stream has come to its end (far::device_stream::synchronize, done) and not before.
-// Of
-// kernels that run at the same time atomics alone may meet at one word.
+// put, get and atomics below reach the device memory of all ranks whose devices this one can reach: those of
+// one node, mostly, and all that share a GPU. Puts and atomics of a kernel are complete, for all to see, when
+// its stream has come to its end (far::device_stream::synchronize, done) and not before. Of kernels that run
+// at the same time atomics alone may meet at one word.
 #pragma once
 
 #include <farside/base/error.hpp>
@@ -28,6 +25,29 @@
 namespace far::inline FARSIDE_BACKEND {
 
 namespace detail {
+/// What checked kernels know of the allocations of a segment: a word for each 256 bytes of it, at its end.
+/// Between two allocations there are 256 bytes that nobody has.
+///
+///   word    | number of the allocation: 24 bits | how many of these bytes it has, less one: 8 bits |    0: nobody's
+struct allocation_words {
+  static constexpr std::size_t granule = 256;
+  /// Where they begin: the heap ends there.
+  FARSIDE_KERNEL_CODE static constexpr std::size_t begin(std::size_t segment) {
+    return FARSIDE_CHECKED ? segment - segment / granule * sizeof(std::uint32_t) : segment;
+  }
+  FARSIDE_KERNEL_CODE static constexpr std::size_t place(std::size_t offset, std::size_t segment) {
+    return begin(segment) + offset / granule * sizeof(std::uint32_t);
+  }
+  static constexpr std::uint32_t word(std::uint32_t number, std::size_t bytes) {
+    return number << 8 | static_cast<std::uint32_t>(bytes - 1);
+  }
+  /// Whether one allocation has these bytes. `first` and `last` are the words of the first one and of the
+  /// last one.
+  FARSIDE_KERNEL_CODE static bool has(std::uint32_t first, std::uint32_t last, std::size_t end) {
+    return first != 0 && first >> 8 == last >> 8 && (end - 1) % granule <= (last & 0xff);
+  }
+};
+
 /// Where a checked kernel leaves what it did wrong: the first words of each device segment.
 struct device_fault {
   std::uint64_t kind = 0;  ///< 0: nothing
@@ -36,9 +56,8 @@ struct device_fault {
 };
 }  // namespace detail
 
-/// Trivially copyable. For kernels alone; no communication, but for what its operations do: 1 load,
-/// store
-/// or atomic each, over the link between devices where the memory is another device's.
+/// Trivially copyable. For kernels alone; no communication, but for what its operations do: 1 load, store or
+/// atomic each, over the link between devices where the memory is another device's.
 class device_view {
  public:
   /// Of no memory. Local; no communication.
@@ -53,14 +72,13 @@ class device_view {
   /// How many ranks there are. Local; no communication.
   FARSIDE_KERNEL_CODE rank_t nprocs() const { return nprocs_; }
 
-  /// Where `n` objects lie for this kernel. 1 load for other ranks' memory. Checked builds end a
-  /// kernel
-  /// that asks for memory outside of the segment, and say so where its stream is waited for.
+  /// Where `n` objects lie for this kernel. 1 load for other ranks' memory. Checked builds end a kernel that
+  /// asks for memory which no allocation has, or which is not all of one, and say so where its stream is
+  /// waited for.
   template <class T>
   FARSIDE_KERNEL_CODE T* address(device_ptr<T> p, [[maybe_unused]] std::size_t n = 1) const {
     if constexpr (FARSIDE_CHECKED) {
-      if (p.raw() >> 63 == 0 || p.rank() >= nprocs_ || p.offset() < reserved ||
-          p.offset() + n * sizeof(T) > bytes_ || p.offset() % alignof(T) != 0)
+      if (p.offset() % alignof(T) != 0 || !allocated(p.raw(), n * sizeof(T)))
         refuse(p.raw(), n * sizeof(T));
     }
     std::byte* base = p.rank() == rank_ ? own_ : bases_[p.rank()];
@@ -127,6 +145,22 @@ class device_view {
   static constexpr std::size_t reserved = 4096;
 
  private:
+  /// Whether one allocation has these bytes, which a pointer to device memory names.
+  FARSIDE_KERNEL_CODE bool allocated(std::uint64_t pointer, std::size_t bytes) const {
+    const auto p = device_ptr<std::byte>::from_raw(pointer);
+    using words = detail::allocation_words;
+    const std::size_t end = p.offset() + bytes;
+    if (pointer >> 63 == 0 || p.rank() >= nprocs_ || p.offset() < reserved ||
+        end > words::begin(bytes_))
+      return false;
+    if (bytes == 0) return true;
+    const std::byte* base = p.rank() == rank_ ? own_ : bases_[p.rank()];
+    auto word = [&](std::size_t offset) {
+      return detail::kernel_atomics::load(
+          reinterpret_cast<const std::uint32_t*>(base + words::place(offset, bytes_)));
+    };
+    return words::has(word(p.offset()), word(end - 1), end);
+  }
   /// Notes the first fault of this rank's kernels, and ends the kernel.
   FARSIDE_KERNEL_CODE void refuse(std::uint64_t pointer, std::uint64_t bytes) const;
 

@@ -1,6 +1,5 @@
-// Products of tiles in device memory by cuSPARSE and cuBLAS. All memory that they work in is
-// far::device's: while
-// matrices are multiplied nothing is allocated by CUDA.
+// Products of tiles in device memory by cuSPARSE and cuBLAS. All memory that they work in is far::device's:
+// while matrices are multiplied nothing is allocated by CUDA.
 //
 // Matrices lie row by row, which cuBLAS takes for their transposes: of C^T = B^T A^T it computes
 // the right one.

@@ -1,6 +1,5 @@
-// The sum of two sparse matrices in device memory, by kernels: C = A + B, rows sorted. One call for
-// each entry, so
-// that long rows cost no more than short ones.
+// The sum of two sparse matrices in device memory, by kernels: C = A + B, rows sorted. One call for each
+// entry, so that long rows cost no more than short ones.
 //
 //   fresh[e]    whether entry e of B has no entry of A at its place      a search in a row of A each
 //   before(e)   how many entries of B are fresh before e                 counts of 64, added up level by level

@@ -1,7 +1,5 @@
-// Where products of tiles in device memory go: as in target.hpp, but that tiles and partial tiles
-// lie in device
-// memory. The list of updates and the grid of work stay in host memory: an atomic there costs far
-// less
+// Where products of tiles in device memory go: as in target.hpp, but that tiles and partial tiles lie in
+// device memory. The list of updates and the grid of work stay in host memory: an atomic there costs far less
 // than a kernel.
 //
 //   stream for communication    copies of tiles that this device does not reach        matrices have it
@@ -9,8 +7,7 @@
 //
 //   update:   | header | far pointer of the partial tile in its sender's device memory |
 //
-// Kernels of dense products run behind each other and beside this rank: the tiles of the last two
-// are kept
+// Kernels of dense products run behind each other and beside this rank: the tiles of the last two are kept
 // meanwhile. Sparse ones are waited for, as the size of a product is not known before.
 #pragma once
 

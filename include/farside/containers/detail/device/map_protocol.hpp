@@ -1,6 +1,5 @@
-// The protocol of far::device_hash_map: open addressing with linear probing, in slots of two words
-// that
-// are reached by 64-bit atomics alone, or by those of 128 bits where the processor has them.
+// The protocol of far::device_hash_map: open addressing with linear probing, in slots of two words that are
+// reached by 64-bit atomics alone, or by those of 128 bits where the processor has them.
 //
 //            claim                    publish                  accumulate
 //   (E, A) ---------> (K, A) ----------------------> (K, V) ---------------> (K, V') ...
@@ -9,31 +8,24 @@
 //
 //   E   the empty key, which no key may be        A   the absent value, which no value may be or become
 //
-// Invariants: a slot's key changes once, from E to a key, and stays. Of a key there is one slot: a
-// thread
-// passes over a slot only when it has seen another key in it, so that all threads which look for a
-// key
-// walk the same slots, and the first that is empty is claimed by one of them. A value leaves A
-// once.
+// Invariants: a slot's key changes once, from E to a key, and stays. Of a key there is one slot: a thread
+// passes over a slot only when it has seen another key in it, so that all threads which look for a key walk
+// the same slots, and the first that is empty is claimed by one of them. A value leaves A once.
 //
-// Memory order: relaxed. The key's word and the value's word each say of themselves whether they
-// are
-// there. Who sees the key, and the value absent, has come between claim and publication: the key
-// counts as
-// not there yet for find; insert and accumulate publish in its stead, by compare-and-swap, and the
-// claimer
-// then finds that its value has come second. A load of both words may see an older value than key:
-// that is
-// the same case.
+// Memory order: relaxed. The key's word and the value's word each say of themselves whether they are there.
+// Who sees the key, and the value absent, has come between claim and publication: the key counts as not there
+// yet for find; insert and accumulate publish in its stead, by compare-and-swap, and the claimer then finds
+// that its value has come second. A load of both words may see an older value than key: that is the same
+// case.
 //
 // No thread waits for another one: a thread that stops between claim and publication hinders
 // nobody.
 #pragma once
 
+#include <farside/base/kernel_atomics.hpp>
 #include <farside/base/kernel_code.hpp>
 #include <farside/base/mixing.hpp>
 #include <farside/base/mutants.hpp>
-#include <farside/base/kernel_atomics.hpp>
 
 #include <cstdint>
 
@@ -61,8 +53,7 @@ class device_map_protocol {
                                           const device_map_words& words)
       : slots_(slots), count_(count), words_(words) {}
 
-  /// 1 load for each slot that is passed, 1 compare-and-swap for the one that is taken (2 where
-  /// there are
+  /// 1 load for each slot that is passed, 1 compare-and-swap for the one that is taken (2 where there are
   /// none of pairs).
   FARSIDE_KERNEL_CODE device_insert insert(std::uint64_t start, std::uint64_t key,
                                            std::uint64_t value) const {
@@ -84,8 +75,7 @@ class device_map_protocol {
     return false;
   }
 
-  /// Inserts the key with the value, or calls `add(word, seen)`, which changes the word of its
-  /// value by
+  /// Inserts the key with the value, or calls `add(word, seen)`, which changes the word of its value by
   /// atomics, and not to the absent value.
   template <class Add>
   FARSIDE_KERNEL_CODE device_insert change(std::uint64_t start, std::uint64_t key,

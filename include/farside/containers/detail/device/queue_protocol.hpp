@@ -1,6 +1,5 @@
-// The protocol of far::device_queue: a ring of slots for any number of pushers and poppers. Two
-// counters
-// say how many elements may still come and go; two more give out places; each slot has a turn.
+// The protocol of far::device_queue: a ring of slots for any number of pushers and poppers. Two counters say
+// how many elements may still come and go; two more give out places; each slot has a turn.
 //
 //   push:  room = fetch_add(filled, 1)      no room: fetch_sub(filled, 1), full
 //          place = fetch_add(tail, 1)
@@ -14,27 +13,22 @@
 //
 //   slot:  free for round r (turn 2r) ---push---> full (2r + 1) ---pop---> free for round r + 1
 //
-// `ready` is raised by a push after its turn is stored, so that a pop which takes a permission
-// finds some
-// push complete, if not always that of its own place: then it waits for one that has begun. A push
-// waits
-// only for a pop that has begun, as `filled` is lowered after the turn. So every wait is for a
-// thread that
-// has begun and only has loads and stores left to do; on GPUs threads that have begun all go on
-// (independent thread scheduling, from Volta on).
+// `ready` is raised by a push after its turn is stored, so that a pop which takes a permission finds some
+// push complete, if not always that of its own place: then it waits for one that has begun. A push waits only
+// for a pop that has begun, as `filled` is lowered after the turn. So every wait is for a thread that has
+// begun and only has loads and stores left to do; on GPUs threads that have begun all go on (independent
+// thread scheduling, from Volta on).
 //
-// Memory order: turns are stored with release and read with acquire, so that elements, of any size,
-// are
-// read after they were stored. The counters are relaxed: they give out numbers and no data.
+// Memory order: turns are stored with release and read with acquire, so that elements, of any size, are read
+// after they were stored. The counters are relaxed: they give out numbers and no data.
 //
-// `full` and `empty` are told when that many pushes or pops have begun, of which some may give up:
-// with
+// `full` and `empty` are told when that many pushes or pops have begun, of which some may give up: with
 // others at work a queue that is nearly full may refuse a push.
 #pragma once
 
+#include <farside/base/kernel_atomics.hpp>
 #include <farside/base/kernel_code.hpp>
 #include <farside/base/mutants.hpp>
-#include <farside/base/kernel_atomics.hpp>
 
 #include <cstdint>
 

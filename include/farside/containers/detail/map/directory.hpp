@@ -134,7 +134,7 @@ class directory {
             throw;
           }
         },
-        [&] {
+        [&, this] {
           free_table(me, made.offset());
           dealloc(std::exchange(mine_, nullptr));
         });

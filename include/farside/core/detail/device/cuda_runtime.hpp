@@ -67,6 +67,10 @@ class cuda_runtime {
       bases_.push_back(
           r == rank_ ? own_ : static_cast<std::byte*>(nvshmem_.pointer(own_, static_cast<int>(r))));
     check(cudaMemset(own_, 0, device_view::reserved + table_bytes()), "clearing device memory");
+    if constexpr (FARSIDE_CHECKED) {
+      const std::size_t words = allocation_words::begin(bytes_);
+      check(cudaMemset(own_ + words, 0, bytes_ - words), "clearing device memory");
+    }
     check(cudaMemcpy(own_ + device_view::reserved, bases_.data(), nprocs_ * sizeof bases_[0],
                      cudaMemcpyHostToDevice),
           "copying to device memory");
@@ -135,6 +139,10 @@ class cuda_runtime {
   void fill(stream& s, rank_t rank, std::size_t offset, int value, std::size_t bytes) {
     check(cudaMemsetAsync(reachable(rank, offset), value, bytes, s.handle.get()),
           "filling device memory");
+  }
+  /// What has gone wrong before shows where a stream is waited for: memory is given back by destructors, too.
+  void write_now(std::size_t offset, const void* from, std::size_t bytes) {
+    cudaMemcpy(own_ + offset, from, bytes, cudaMemcpyHostToDevice);
   }
   event record(stream& s) {
     cudaEvent_t made = nullptr;
@@ -225,7 +233,11 @@ class cuda_runtime {
     status = cudaSetDevice(gpu);
     if (status == cudaSuccess) status = cudaFree(nullptr);
     if (status != cudaSuccess)
-      return text("rank ", rank_, ": GPU ", gpu, " does not start: ", cudaGetErrorString(status));
+      return text("rank ", rank_, ": GPU ", gpu, " does not start: ", cudaGetErrorString(status),
+                  status == cudaErrorDevicesUnavailable
+                      ? ". CUDA's MPS takes no new client for a few seconds after one was killed: "
+                        "start again"
+                      : "");
     return {};
   }
   static bool c_threads() { return setting(job::threads_variable).has_value(); }

@@ -27,6 +27,7 @@ concept device_runtime =
       d.copy_out(s, to, rank, offset, bytes);        ///< `to` has it when it is done
       d.copy(s, rank, offset, rank, offset, bytes);  ///< to, from; at least one is this rank's
       d.fill(s, rank, offset, value, bytes);         ///< each byte becomes `value`
+      d.write_now(offset, from, bytes);              ///< to this rank's memory, beside all streams
       { d.record(s) } -> std::same_as<typename D::event>;  ///< of all that was issued so far
       { d.is_done(e) } -> std::same_as<bool>;              ///< throws what has gone wrong before it
       d.wait(s, e);  ///< what is issued to `s` from now on waits for `e`

@@ -77,6 +77,9 @@ class stand_in_runtime {
   void fill(stream& s, rank_t rank, std::size_t offset, int value, std::size_t bytes) {
     issue(s, [to = kernel(rank, offset), value, bytes] { std::memset(to, value, bytes); });
   }
+  void write_now(std::size_t offset, const void* from, std::size_t bytes) {
+    std::memcpy(kernel(rank_, offset), from, bytes);
+  }
   event record(stream& s) { return {s.state, s.state->issued()}; }
   bool is_done(const event& e) {
     if (!threaded_) step();
