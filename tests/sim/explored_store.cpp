@@ -202,7 +202,9 @@ void fence() {
         ++both->moves;
       };
       auto post_two = [&] { both->counts[1].count_sent(), both->counts[1].count_sent(); };
-      auto handled = [&](std::size_t where) { count([&] { both->counts[where].count_handled(); }); };
+      auto handled = [&](std::size_t where) {
+        count([&] { both->counts[where].count_handled(); });
+      };
       if (CountsInTime) count(post_two);
       handled(1);
       if (!CountsInTime) count(post_two);
