@@ -10,8 +10,10 @@ namespace far::app {
 
 namespace {
 
-constexpr double width = 860, height = 460;
+constexpr double height = 460;
 constexpr double left = 84, right = 610, top = 52, bottom = 400;
+constexpr double legend = right + 48;              ///< where its words begin
+constexpr double least_width = 860, letter = 7.8;  ///< a wide one
 
 /// Colours that colour-blind people can tell apart.
 constexpr std::array colours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
@@ -103,7 +105,7 @@ struct range {
 
 class canvas {
  public:
-  canvas() {
+  explicit canvas(double width) {
     out_ << "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 " << width << " " << height
          << "' width='" << width << "' height='" << height
          << "' font-family='sans-serif' font-size='13'>\n<rect width='100%' height='100%' "
@@ -117,8 +119,11 @@ class canvas {
     out_ << "<line x1='" << x0 << "' y1='" << y0 << "' x2='" << x1 << "' y2='" << y1 << "' stroke='"
          << colour << "'/>\n";
   }
-  void path(const std::vector<std::pair<double, double>>& points, const std::string& colour) {
-    out_ << "<polyline fill='none' stroke-width='2' stroke='" << colour << "' points='";
+  /// The colour of the i-th line; where there are more than colours, lines have gaps.
+  void path(const std::vector<std::pair<double, double>>& points, std::size_t i) {
+    const char* colour = colours[i % colours.size()];
+    out_ << "<polyline fill='none' stroke-width='2' stroke='" << colour
+         << (i < colours.size() ? "' points='" : "' stroke-dasharray='6 4' points='");
     for (auto [x, y] : points) out_ << x << "," << y << " ";
     out_ << "'/>\n";
     for (auto [x, y] : points)
@@ -152,7 +157,9 @@ std::string figure::svg() const {
   axis up(ys.least, ys.most, bottom, top);
   auto x_of = [&](double x) { return across.place(sizes ? std::log2(x / xs.least) : x); };
 
-  canvas c;
+  std::size_t longest = 0;
+  for (const series& line : lines) longest = std::max(longest, line.name.size());
+  canvas c(std::max(least_width, legend + letter * static_cast<double>(longest)));
   c.text(left, 26, title, "font-size='16' font-weight='bold'");
   for (double mark : up.marks()) {
     double y = up.place(mark);
@@ -179,12 +186,11 @@ std::string figure::svg() const {
   std::sort(order.begin(), order.end());
   double y = top + 8;
   for (auto [last, i] : order) {
-    const char* colour = colours[i % colours.size()];
     std::vector<std::pair<double, double>> points;
     for (auto [x, value] : lines[i].points) points.push_back({x_of(x), up.place(value)});
-    c.path(points, colour);
-    c.path({{right + 16, y}, {right + 40, y}}, colour);
-    c.text(right + 48, y + 4, lines[i].name);
+    c.path(points, i);
+    c.path({{right + 16, y}, {right + 40, y}}, i);
+    c.text(legend, y + 4, lines[i].name);
     y += 22;
   }
   return c.finish();
@@ -206,7 +212,9 @@ void add_points(std::vector<figure>& to, const std::string& text) {
     if (one == to.end()) one = to.insert(to.end(), figure{title, label, unit, {}});
     auto line = named(one->lines, &figure::series::name, name);
     if (line == one->lines.end()) line = one->lines.insert(one->lines.end(), {name, {}});
-    line->points.push_back({std::stod(x), std::stod(y)});
+    const std::pair<double, double> point{std::stod(x), std::stod(y)};
+    auto& points = line->points;  // from left to right, in whichever order they were measured
+    points.insert(std::upper_bound(points.begin(), points.end(), point), point);
   }
 }
 

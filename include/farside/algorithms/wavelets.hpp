@@ -130,8 +130,9 @@ class function {
   /// The tree is reconstructed. Where its deepest leaves are of level n, the norm of the error stays
   /// below k^2 2^n times the threshold. That is the norm of norm(), as it is the one that the
   /// threshold bounds: at single points the error may be k^D 2^(n D / 2) times as large, since a
-  /// polynomial in a box of that level may be so much larger than its norm. Costs a get for each neighbour of own boxes that another rank has,
-  /// and a message for each new node that another rank gets.
+  /// polynomial in a box of that level may be so much larger than its norm. Costs a get for each
+  /// neighbour of own boxes that another rank has, and a message for each new node that another rank
+  /// gets.
   function derivative(std::size_t axis) const {
     if (axis >= D)
       far::detail::raise(name(), ": derivative along axis ", axis, ", but it has axes 0 to ", D - 1,

@@ -52,7 +52,8 @@ class local_iterator {
   using iterator_category = std::input_iterator_tag;
 
   local_iterator() = default;  ///< the end
-  explicit local_iterator(Core& of) : of_(&of), table_(&own_table(of)), changes_(of.changes) {
+  FARSIDE_HOT explicit local_iterator(Core& of)
+      : of_(&of), table_(&own_table(of)), changes_(of.changes) {
     left_ = taken_from(*table_, 0);
     next();
   }
@@ -67,7 +68,7 @@ class local_iterator {
   }
   local_iterator& operator=(const local_iterator&) = delete;
   /// Throws if a changed copy has no room, unless an exception is on its way already.
-  ~local_iterator() noexcept(false) {
+  FARSIDE_HOT ~local_iterator() noexcept(false) {
     if (copy_ && std::uncaught_exceptions() == unwinding_) store_back();
   }
 
@@ -75,7 +76,7 @@ class local_iterator {
     check();
     return {*key_, *now_};
   }
-  local_iterator& operator++() {
+  FARSIDE_HOT local_iterator& operator++() {
     check();
     if (copy_) store_back();
     next();
@@ -94,7 +95,7 @@ class local_iterator {
     Value* now = nullptr;
   };
 
-  static map::table& own_table(Core& of) {
+  [[gnu::noinline]] static map::table& own_table(Core& of) {
     uncounted own(of.c);
     return map::settled(of, of.members.rank());
   }
@@ -111,8 +112,8 @@ class local_iterator {
     if (t.direct == nullptr) return ~word{0} >> (64 - n);
     const word* heads = t.direct + first * T::bucket_words;
     word taken = 0;
-    for (word i = 0; i < n; ++i)
-      taken |= word{map::load_relaxed(heads[i * T::bucket_words]) != 0} << i;
+    for (word i = n; i-- > 0;)
+      taken = 2 * taken + (map::load_relaxed(heads[i * T::bucket_words]) != 0);
     return taken;
   }
 
@@ -210,7 +211,7 @@ class local_iterator {
     to.now = &*to.value;
   }
 
-  void store_back() {
+  FARSIDE_HOT void store_back() {
     if (of_ != nullptr) store_back(*of_, *std::exchange(copy_, nullptr));
   }
   [[gnu::noinline]] static void store_back(Core& to, const copied& from) {
