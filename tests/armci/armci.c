@@ -245,6 +245,7 @@ static void mistake(const char *name, double **memory) {
   if (strcmp(name, "address") == 0) ARMCI_Put(&x, &x, 8, next == me ? 0 : next);
   if (strcmp(name, "beyond") == 0) ARMCI_Get(memory[next], memory, 1 << 30, next);
   if (strcmp(name, "handle") == 0) ARMCI_Wait(&handle);
+  if (strcmp(name, "nowhere") == 0) ARMCI_Get(NULL, NULL, 8, me);
   if (strcmp(name, "null") == 0) ARMCI_Wait(NULL);
   if (strcmp(name, "negative") == 0) ARMCI_Put(&x, &x, -8, me);
   if (strcmp(name, "levels") == 0) ARMCI_PutS(&x, NULL, memory[next], NULL, &n, 99, next);
