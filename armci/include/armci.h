@@ -73,7 +73,7 @@ int ARMCI_Init_args(int *argc, char ***argv);
 int ARMCI_Init_thread(int level);
 int ARMCI_Init_thread_comm(int level, MPI_Comm comm);
 int ARMCI_Initialized(void);
-/* Collective. Ends what the last ARMCI_Init began. */
+/* Collective. Ends what the last ARMCI_Init began; nothing, if there is nothing. */
 int ARMCI_Finalize(void);
 void ARMCI_Cleanup(void);
 /* Prints the message and ends the job. */

@@ -38,11 +38,11 @@ void armci_msg_bintree(int scope, int *root, int *up, int *left, int *right);
 void armci_msg_bcast(void *data, int bytes, int root);
 void armci_msg_brdcst(void *data, int bytes, int root);
 void armci_msg_bcast_scope(int scope, void *data, int bytes, int root);
-/* `root` is a rank in the group. */
+/* `root` is one of the group, by its rank among all processes. */
 void armci_msg_group_bcast_scope(int scope, void *data, int bytes, int root, ARMCI_Group *group);
 void armci_msg_clus_brdcst(void *data, int bytes);
 
-/* Operations: + * min max absmax absmin or. The result is on all processes; of reduce, on process 0
+/* Operations: + * min max absmax absmin, and of integers or && || & |. The result is on all processes; of reduce, on process 0
  * of the scope. */
 void armci_msg_gop_scope(int scope, void *x, int n, char *operation, int type);
 void armci_msg_igop(int *x, int n, char *operation);

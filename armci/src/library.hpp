@@ -71,7 +71,7 @@ class library {
   /// Whether it is memory of this process that others do not reach.
   bool is_private(const void* address, int process) const {
     auto offset = reinterpret_cast<std::uintptr_t>(address) - start_of(process);
-    return process == rank() && (offset < first_ || offset >= segment_);
+    return process == rank() && (offset < first_ || offset >= segment_) && address != nullptr;
   }
   void* address(far::ptr<std::byte> at) const {
     return reinterpret_cast<void*>(starts_[at.rank()] + at.offset());

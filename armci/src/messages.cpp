@@ -137,11 +137,15 @@ void reduce(int scope, void* x, int n, const char* name, int type, group_record&
   wait(request);
 }
 
-void broadcast(int scope, void* data, std::ptrdiff_t bytes, int root, group_record& group) {
+/// `process` is the root's rank among all processes, also in a group.
+void broadcast(int scope, void* data, std::ptrdiff_t bytes, int process, group_record& group) {
   scope_of where(scope, group);
   if (where.comm == MPI_COMM_NULL) return;
-  if (root < 0 || root >= static_cast<int>(group.members.size()))
-    raise("root ", root, " is not in a group of ", group.members.size(), ".");
+  auto place = std::ranges::find(group.members, process);
+  if (place == group.members.end())
+    raise("process ", process, " is to be the root, and is not in the group, which has ",
+          group.members.size(), " processes.");
+  int root = static_cast<int>(place - group.members.begin());
   for (std::ptrdiff_t begin = 0; begin < bytes; begin += at_once) {
     MPI_Request request;
     MPI_Ibcast(static_cast<char*>(data) + begin, static_cast<int>(std::min(at_once, bytes - begin)),

@@ -157,16 +157,15 @@ int PARMCI_Init_thread_comm(int level, MPI_Comm comm) {
 }
 int PARMCI_Initialized() { return armci::the_library ? 1 : 0; }
 
+/// GA_Terminate ends ARMCI, and programs do so after it: nothing to end is no mistake.
 int PARMCI_Finalize() {
   return armci::call("ARMCI_Finalize", [] {
-    if (--armci::here().starts == 0) armci::end_library();
+    if (armci::the_library && --armci::the_library->starts == 0) armci::end_library();
     return 0;
   });
 }
 
-void ARMCI_Cleanup() {
-  if (armci::the_library) PARMCI_Finalize();
-}
+void ARMCI_Cleanup() { PARMCI_Finalize(); }
 
 void ARMCI_Error(const char* message, int code) {
   std::string why = far::text(message == nullptr ? "" : message, " (code ", code, ")");

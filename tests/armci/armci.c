@@ -225,6 +225,9 @@ static void groups(void) {
   ARMCIX_Group_split(&world, me % 2, -me, &pair);
   ARMCI_Group_rank(&pair, &rank);
   CHECK(rank == count - 1 - me / 2);
+  int root = ARMCI_Absolute_id(&pair, 0), told = me;
+  armci_msg_group_bcast_scope(SCOPE_ALL, &told, sizeof told, root, &pair);
+  CHECK(told == root);
   armcix_mutex_hdl_t set = ARMCIX_Create_mutexes_hdl(1, &pair);
   ARMCIX_Lock_hdl(set, 0, 0);
   ARMCIX_Unlock_hdl(set, 0, 0);
@@ -242,6 +245,7 @@ static void mistake(const char *name, double **memory) {
   if (strcmp(name, "address") == 0) ARMCI_Put(&x, &x, 8, next == me ? 0 : next);
   if (strcmp(name, "beyond") == 0) ARMCI_Get(memory[next], memory, 1 << 30, next);
   if (strcmp(name, "handle") == 0) ARMCI_Wait(&handle);
+  if (strcmp(name, "nowhere") == 0) ARMCI_Get(NULL, NULL, 8, me);
   if (strcmp(name, "null") == 0) ARMCI_Wait(NULL);
   if (strcmp(name, "negative") == 0) ARMCI_Put(&x, &x, -8, me);
   if (strcmp(name, "levels") == 0) ARMCI_PutS(&x, NULL, memory[next], NULL, &n, 99, next);
@@ -295,6 +299,8 @@ int main(int argc, char **argv) {
   ARMCI_Free(memory[me]);
   if (me == 0) printf("all as it should be, on %d processes\n", n);
   ARMCI_Finalize();
+  ARMCI_Finalize();
+  CHECK(!ARMCI_Initialized());
   MPI_Finalize();
   return 0;
 }

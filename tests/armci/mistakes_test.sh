@@ -11,7 +11,7 @@ expect() {
   local text=$1 mistake=${*: -1} output status
   output=$(env "${@:2:$#-2}" timeout 60 "$launcher" -n 2 "$program" $mistake 2>&1)
   status=$?
-  if [ $status -eq 0 ] || [ $status -eq 124 ] || ! grep -qF "$text" <<< "$output" ||
+  if [ $status -eq 0 ] || [ $status -eq 124 ] || ! grep -qF -- "$text" <<< "$output" ||
     ! grep -qE "process [0-9]+: (ARMCI|MPI|armci)" <<< "$output"; then
     printf '%s ended with status %d, and without "%s":\n%s\n' "$mistake" $status "$text" "$output"
     failed=1
@@ -21,6 +21,7 @@ expect 'there is no process 2: this job has 2' process
 expect 'are no memory of process' address
 expect 'are no memory of process' FARSIDE_SEGMENT=64M beyond
 expect 'which this library has not put there' handle
+expect 'are no memory of process' nowhere
 expect 'the handle is a null pointer' null
 expect '-8 bytes are to be copied' negative
 expect '99 stride levels were given' levels
