@@ -52,8 +52,7 @@ class local_iterator {
   using iterator_category = std::input_iterator_tag;
 
   local_iterator() = default;  ///< the end
-  FARSIDE_HOT explicit local_iterator(Core& of)
-      : of_(&of), table_(&own_table(of)), changes_(of.changes) {
+  explicit local_iterator(Core& of) : of_(&of), table_(&own_table(of)), changes_(of.changes) {
     left_ = taken_from(*table_, 0);
     next();
   }
@@ -68,7 +67,7 @@ class local_iterator {
   }
   local_iterator& operator=(const local_iterator&) = delete;
   /// Throws if a changed copy has no room, unless an exception is on its way already.
-  FARSIDE_HOT ~local_iterator() noexcept(false) {
+  ~local_iterator() noexcept(false) {
     if (copy_ && std::uncaught_exceptions() == unwinding_) store_back();
   }
 
@@ -76,7 +75,7 @@ class local_iterator {
     check();
     return {*key_, *now_};
   }
-  FARSIDE_HOT local_iterator& operator++() {
+  local_iterator& operator++() {
     check();
     if (copy_) store_back();
     next();
@@ -95,7 +94,7 @@ class local_iterator {
     Value* now = nullptr;
   };
 
-  [[gnu::noinline]] static map::table& own_table(Core& of) {
+  static map::table& own_table(Core& of) {
     uncounted own(of.c);
     return map::settled(of, of.members.rank());
   }
@@ -112,8 +111,8 @@ class local_iterator {
     if (t.direct == nullptr) return ~word{0} >> (64 - n);
     const word* heads = t.direct + first * T::bucket_words;
     word taken = 0;
-    for (word i = n; i-- > 0;)
-      taken = 2 * taken + (map::load_relaxed(heads[i * T::bucket_words]) != 0);
+    for (word i = 0; i < n; ++i)
+      taken |= word{map::load_relaxed(heads[i * T::bucket_words]) != 0} << i;
     return taken;
   }
 
@@ -211,7 +210,7 @@ class local_iterator {
     to.now = &*to.value;
   }
 
-  FARSIDE_HOT void store_back() {
+  void store_back() {
     if (of_ != nullptr) store_back(*of_, *std::exchange(copy_, nullptr));
   }
   [[gnu::noinline]] static void store_back(Core& to, const copied& from) {
