@@ -109,7 +109,7 @@ inline cut cut_of(std::size_t m, std::size_t n, std::size_t k, const request& as
     throw toolkit::wrong_option(far::text("--grid ", result.grid.rows, "x", result.grid.columns,
                                           ": there are ", far::nprocs(), " ranks; -n gives more"));
   // With stealing there is something to steal: pieces of a sixteenth of a rank's own tile.
-  const std::size_t fine = asked.stealing == far::stealing::none ? 1 : 4;
+  const std::size_t fine = asked.steals() ? 4 : 1;
   std::vector<std::size_t> tiles = asked.tiles;
   if (tiles.empty()) tiles = {fine * result.grid.rows, fine * result.grid.columns};
   if (tiles.size() == 2) tiles.push_back(std::max(tiles[0], tiles[1]));
@@ -224,21 +224,28 @@ problem multiply_all(const factor_source& from_a, const factor_source& from_b, c
   result.entries_a = entries(a), result.entries_b = entries(*b);
   result.grid = tiles.grid;
   result.pieces = count_pieces(a, *b, c, result.local_bytes);
-  for (far::stationary algorithm : asked.algorithms) {
-    far::multiply_options how{.algorithm = algorithm,
-                              .stealing = asked.stealing,
-                              .ordered = asked.ordered,
-                              .update_memory = asked.update_memory};
-    how.algorithm = far::multiply_choose(a, *b, c, how);
-    outcome by;
-    by.algorithm = how.algorithm;
-    by.model_bytes = far::multiply_predict(a, *b, c, how.algorithm).bytes();
-    by.model_seconds = far::multiply_seconds(a, *b, c, how.algorithm, asked.stealing);
-    for (std::size_t run = 0; run < asked.repeats; ++run)
-      by.runs.push_back(multiply_once(a, *b, c, over, how, result.pieces, asked));
-    if (asked.verify) by.verified = verify(a, *b, c, over);
-    result.outcomes.push_back(std::move(by));
-  }
+  auto options_of = [&](far::stationary algorithm, far::stealing stealing) {
+    return far::multiply_options{.algorithm = algorithm,
+                                 .stealing = stealing,
+                                 .ordered = asked.ordered,
+                                 .update_memory = asked.update_memory};
+  };
+  for (far::stationary algorithm : asked.algorithms)
+    for (far::stealing stealing : asked.stealing) {
+      outcome by;
+      by.algorithm = far::multiply_choose(a, *b, c, options_of(algorithm, stealing));
+      by.stealing = stealing;
+      by.model_bytes = far::multiply_predict(a, *b, c, by.algorithm).bytes();
+      by.model_seconds = far::multiply_seconds(a, *b, c, by.algorithm, stealing);
+      result.outcomes.push_back(std::move(by));
+    }
+  // In turns, so that what disturbs this machine for a while disturbs all alike.
+  for (std::size_t run = 0; run < asked.repeats; ++run)
+    for (outcome& by : result.outcomes) {
+      by.runs.push_back(multiply_once(a, *b, c, over, options_of(by.algorithm, by.stealing),
+                                      result.pieces, asked));
+      if (asked.verify && run == 0) by.verified = verify(a, *b, c, over);
+    }
   result.entries_c = entries(c);
   if (!asked.output.empty()) far::save_matrix(asked.output, c, {.gzip = matrices::pack_gzip});
   far::barrier();

@@ -19,7 +19,7 @@ struct request {
   product_kind kind = product_kind::none;
   std::vector<std::string> factors;  ///< files, or generators: rmat:scale=10
   std::vector<far::stationary> algorithms{far::stationary::automatic};
-  far::stealing stealing = far::stealing::none;
+  std::vector<far::stealing> stealing{far::stealing::none};
   bool ordered = false;
   std::vector<std::size_t> grid;          ///< of ranks: rows and columns
   std::vector<std::size_t> tiles;         ///< of C in rows and columns, and of A in columns
@@ -33,6 +33,8 @@ struct request {
   std::size_t update_memory = 0;
   far::duplicate_entries duplicates = far::duplicate_entries::refuse;
   std::uint64_t seed = 1;  ///< of a dense factor that is made
+
+  bool steals() const { return stealing != std::vector{far::stealing::none}; }
 };
 
 /// Throws toolkit::wrong_option if it makes no sense.
