@@ -111,7 +111,7 @@ inline cut cut_of(std::size_t m, std::size_t n, std::size_t k, const request& as
     throw toolkit::wrong_option(far::text("--grid ", result.grid.rows, "x", result.grid.columns,
                                           ": there are ", far::nprocs(), " ranks; -n gives more"));
   // With stealing there is something to steal: pieces of a sixteenth of a rank's own tile.
-  const std::size_t fine = asked.stealing == far::stealing::none ? 1 : 4;
+  const std::size_t fine = asked.steals() ? 4 : 1;
   std::vector<std::size_t> tiles = asked.tiles;
   if (tiles.empty()) tiles = {fine * result.grid.rows, fine * result.grid.columns};
   if (tiles.size() == 2) tiles.push_back(std::max(tiles[0], tiles[1]));
@@ -204,25 +204,6 @@ run_result multiply_once(const Begin& begin, far::multiply_options how, const pi
   return result;
 }
 
-/// Collective: all runs of one algorithm. What is in device memory is multiplied there.
-template <class A, class B, class C, class Over>
-outcome multiply_by(const A& a, const B& b, C& c, device_product<A, B, C>* on_device,
-                    const Over& over, const far::multiply_options& how, problem& of,
-                    const request& asked) {
-  outcome by;
-  by.algorithm = how.algorithm;
-  by.model_bytes = far::multiply_predict(a, b, c, how.algorithm).bytes();
-  by.model_seconds = far::multiply_seconds(a, b, c, how.algorithm, asked.stealing);
-  auto begin = [&](const far::multiply_options& as) {
-    return on_device != nullptr ? on_device->begin(as) : far::async_multiply(a, b, c, over, as);
-  };
-  for (std::size_t run = 0; run < asked.repeats; ++run)
-    by.runs.push_back(multiply_once(begin, how, of.pieces, asked));
-  if (on_device != nullptr) of.seconds_from_device = timed([&] { on_device->copy_to(c); });
-  if (asked.verify) by.verified = verify(a, b, c, over);
-  return by;
-}
-
 /// Collective: one product by all algorithms that are asked for.
 template <class A, class B, class C, class Over>
 problem multiply_all(const factor_source& from_a, const factor_source& from_b, const Over& over,
@@ -260,14 +241,35 @@ problem multiply_all(const factor_source& from_a, const factor_source& from_b, c
     result.seconds_to_device =
         timed([&] { on_device = std::make_unique<device_product<A, B, C>>(a, *b, c); });
   }
-  for (far::stationary algorithm : asked.algorithms) {
-    far::multiply_options how{.algorithm = algorithm,
-                              .stealing = asked.stealing,
-                              .ordered = asked.ordered,
-                              .update_memory = asked.update_memory};
-    how.algorithm = far::multiply_choose(a, *b, c, how);
-    result.outcomes.push_back(multiply_by(a, *b, c, on_device.get(), over, how, result, asked));
-  }
+  auto options_of = [&](far::stationary algorithm, far::stealing stealing) {
+    return far::multiply_options{.algorithm = algorithm,
+                                 .stealing = stealing,
+                                 .ordered = asked.ordered,
+                                 .update_memory = asked.update_memory};
+  };
+  for (far::stationary algorithm : asked.algorithms)
+    for (far::stealing stealing : asked.stealing) {
+      outcome by;
+      by.algorithm = far::multiply_choose(a, *b, c, options_of(algorithm, stealing));
+      by.stealing = stealing;
+      by.model_bytes = far::multiply_predict(a, *b, c, by.algorithm).bytes();
+      by.model_seconds = far::multiply_seconds(a, *b, c, by.algorithm, stealing);
+      result.outcomes.push_back(std::move(by));
+    }
+  // What is in device memory is multiplied there.
+  auto begin = [&](const far::multiply_options& how) {
+    return on_device ? on_device->begin(how) : far::async_multiply(a, *b, c, over, how);
+  };
+  // In turns, so that what disturbs this machine for a while disturbs all alike.
+  for (std::size_t run = 0; run < asked.repeats; ++run)
+    for (outcome& by : result.outcomes) {
+      by.runs.push_back(multiply_once(begin, options_of(by.algorithm, by.stealing), result.pieces, asked));
+      if (asked.verify && run == 0) {
+        if (on_device) result.seconds_from_device = timed([&] { on_device->copy_to(c); });
+        by.verified = verify(a, *b, c, over);
+      }
+    }
+  if (on_device) result.seconds_from_device = timed([&] { on_device->copy_to(c); });
   result.entries_c = entries(c);
   if (!asked.output.empty()) far::save_matrix(asked.output, c, {.gzip = matrices::pack_gzip});
   far::barrier();

@@ -32,14 +32,14 @@ Options:
 
   -a, --algorithm LIST  automatic, c, a, b (which matrix stays where it is), layers (2.5-D), summa, slices; several
                         with commas between them, or all (automatic)
-      --stealing none|random|near  what ranks do that have nothing left, with c and a (none)
+      --stealing LIST   none, random, near: what ranks do that have nothing left, with c and a (none)
       --ordered         sums come out the same, to the last bit, in every run
       --grid RxC        of ranks (the squarest)
       --tiles MxN[xK]   how many tiles C has, and A in a row (one a rank; with stealing 16 a rank)
       --columns N,...   of a dense B that is made; several products are made of several numbers (128)
       --semiring plus_times|min_plus|max_times|or_and|plus_first    (plus_times)
       --seed N          of a dense B that is made (1)
-      --repeats N       multiplies N times, and shows the run of median time (1)
+      --repeats N       multiplies N times, all that is compared in turns, and shows the run of median time (1)
       --verify          compares C with a serial product
   -o, --output FILE     writes C: .mtx, .fsm, .el, and with .gz
       --duplicates refuse|sum|first    what becomes of entries of a file with the same place (refuse)

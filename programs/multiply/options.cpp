@@ -62,6 +62,20 @@ void choose_algorithms(toolkit::option_reader& in, request& to) {
   }
 }
 
+void choose_stealing(toolkit::option_reader& in, request& to) {
+  to.stealing.clear();
+  for (const std::string& one : listed(in.value("none, random or near")))
+    if (one == "none")
+      to.stealing.push_back(far::stealing::none);
+    else if (one == "random")
+      to.stealing.push_back(far::stealing::random);
+    else if (one == "near")
+      to.stealing.push_back(far::stealing::near);
+    else
+      refuse(in.name(), " ", one,
+             ": it is one of none, random, near, or some of them with commas between them");
+}
+
 void slow(toolkit::option_reader& in, request& to) {
   const std::string text = in.value("a rank and a factor, such as 1:4");
   const std::size_t colon = text.find(':');
@@ -95,9 +109,7 @@ void option(toolkit::option_reader& in, request& to) {
   else if (in.is("-a", "--algorithm"))
     choose_algorithms(in, to);
   else if (name == "--stealing")
-    to.stealing = matrices::one_of<far::stealing>(in, {{"none", far::stealing::none},
-                                                       {"random", far::stealing::random},
-                                                       {"near", far::stealing::near}});
+    choose_stealing(in, to);
   else if (name == "--ordered")
     flag(to.ordered);
   else if (name == "--grid")
@@ -187,8 +199,8 @@ void check(request& r) {
   if (r.columns != std::vector<std::size_t>{128} && (r.kind != product_kind::spmm || !one))
     refuse("--columns is for --spmm with one factor: how many columns a dense B has that is made");
   for (far::stationary algorithm : r.algorithms)
-    if (r.stealing != far::stealing::none && algorithm != far::stationary::automatic &&
-        algorithm != far::stationary::c && algorithm != far::stationary::a)
+    if (r.steals() && algorithm != far::stationary::automatic && algorithm != far::stationary::c &&
+        algorithm != far::stationary::a)
       refuse("--stealing goes with the algorithms c and a, which have something to steal");
   if (!r.output.empty() && (r.columns.size() > 1 || r.algorithms.size() > 1))
     refuse("--output is for one product; several --columns or algorithms are given");

@@ -20,7 +20,7 @@ struct request {
   std::vector<std::string> factors;  ///< files, or generators: rmat:scale=10
   std::vector<far::stationary> algorithms{far::stationary::automatic};
   bool all_algorithms = false;  ///< that there are
-  far::stealing stealing = far::stealing::none;
+  std::vector<far::stealing> stealing{far::stealing::none};
   bool ordered = false;
   bool device = false;                    ///< in device memory
   std::vector<std::size_t> grid;          ///< of ranks: rows and columns
@@ -35,6 +35,8 @@ struct request {
   std::size_t update_memory = 0;
   far::duplicate_entries duplicates = far::duplicate_entries::refuse;
   std::uint64_t seed = 1;  ///< of a dense factor that is made
+
+  bool steals() const { return stealing != std::vector{far::stealing::none}; }
 };
 
 /// Throws toolkit::wrong_option if it makes no sense.

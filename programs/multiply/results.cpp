@@ -182,10 +182,18 @@ void print(const problem& of, const request& asked) {
     std::printf(", %.3g Gflop/s; %s of CPU time; load imbalance %.2f\n",
                 of.flops() / shown.seconds / 1e9, seconds(shown.cpu_seconds).c_str(),
                 shown.report.load_imbalance());
-    if (asked.stealing == far::stealing::none && of.device.empty())
+    if (by.stealing == far::stealing::none && of.device.empty())
       std::printf("  the model says: %.1f MB between ranks, %s\n", by.model_bytes / 1e6,
                   seconds(by.model_seconds).c_str());
     if (!by.verified.empty()) std::printf("  %s\n", by.verified.c_str());
+  }
+  if (of.outcomes.size() < 2) return;
+  std::printf("\nmedians, made in turns                  of the first\n");
+  const double first = of.outcomes.front().median().seconds;
+  for (const outcome& by : of.outcomes) {
+    const run_result& shown = by.median();
+    std::printf("  %-24s %11s  %6.2f\n", shown.report.algorithm.c_str(),
+                seconds(shown.seconds).c_str(), first > 0 ? shown.seconds / first : 1);
   }
 }
 
@@ -220,7 +228,7 @@ std::string json_of(const std::vector<problem>& all, const bandwidths& with, con
         out.key("seconds_from_device").value(of.seconds_from_device);
       }
       out.key("algorithm").value(to_text(by.algorithm));
-      out.key("stealing").value(to_text(asked.stealing));
+      out.key("stealing").value(to_text(by.stealing));
       out.key("seconds").begin_list();
       for (const run_result& one : by.runs) out.value(one.seconds);
       out.end_list().key("cpu_seconds").begin_list();

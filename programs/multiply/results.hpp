@@ -38,9 +38,10 @@ struct run_result {
   far::multiply_report report;
 };
 
-/// One product by one algorithm.
+/// One product by one algorithm, with one kind of stealing.
 struct outcome {
   far::stationary algorithm;
+  far::stealing stealing = far::stealing::none;
   std::vector<run_result> runs;
   double model_bytes = 0, model_seconds = 0;
   std::string verified;  ///< "" if nobody asked

@@ -25,12 +25,12 @@ struct problem {
   std::size_t full = ~std::size_t{0};
 };
 
-/// On many ranks a few: each tile is somebody else's there anyway.
-std::vector<problem> problems() {
+/// On many ranks each tile is somebody else's anyway: one problem there, which of two says `turn`.
+std::vector<problem> problems(int turn) {
   std::vector<problem> all{{{23, 17}, 19, 5},    {{16, 16}, 16, 8, 30, 3}, {{2, 3}, 4, 9},
                            {{31, 1}, 2, 3, 500}, {{6, 9}, 7, 2, 0},        {{0, 3}, 4, 2},
                            {{5, 3}, 0, 2},       {{1, 1}, 40, 3}};
-  if (far::nprocs() > 8) all.erase(all.begin() + 2, all.end());
+  if (far::nprocs() > 8) return {all[static_cast<std::size_t>(turn % 2)]};
   return all;
 }
 
@@ -72,8 +72,10 @@ void check_all(stealing help) {
                                stationary::summa, stationary::slices, stationary::automatic}) {
     if (help != stealing::none && algorithm != stationary::c && algorithm != stationary::a)
       continue;
-    bool ordered = false;
-    for (const problem& of : problems()) {
+    const int turn =
+        static_cast<int>(algorithm) + matrix_tests::is_sparse<A> + matrix_tests::is_sparse<B>;
+    bool ordered = turn / 2 % 2 != 0;
+    for (const problem& of : problems(turn)) {
       // Little memory for partial tiles, so that members wait for room.
       check_product<A, B, C>(of, {.algorithm = algorithm,
                                   .stealing = help,
@@ -117,6 +119,7 @@ FAR_TEST(transposed_factors) {
   };
   const far::plus_times<long> over;
   for (stationary algorithm : {stationary::c, stationary::a, stationary::b, stationary::layers}) {
+    if (far::nprocs() > 8 && algorithm != stationary::c && algorithm != stationary::a) continue;
     far::multiply(far::transposed(a), a, c, {.algorithm = algorithm});
     CHECK(everything(c) == product_of(turned(va, 9, 14), va, 14, 9, 14, over));
     far::multiply(a, far::transposed(a), d, {.algorithm = algorithm});
@@ -213,8 +216,11 @@ void check_failures(stationary algorithm, bool in_add) {
   const auto expected =
       product_of(everything(a), everything(b), 12, 10, 12, far::plus_times<long>());
   bool any = false;
-  for (far::rank_t culprit = 0; culprit < std::min<far::rank_t>(far::nprocs(), 2); ++culprit)
-    for (long calls : {1, 100}) {
+  // On many ranks, of which most have one tile or none, it is the first call of the first one.
+  const bool many = far::nprocs() > 8;
+  const far::rank_t culprits = many ? 1 : std::min<far::rank_t>(far::nprocs(), 2);
+  for (far::rank_t culprit = 0; culprit < culprits; ++culprit)
+    for (long calls : many ? std::vector<long>{1} : std::vector<long>{1, 100}) {
       long left = calls;
       int threw = 0;
       try {
@@ -241,6 +247,7 @@ void check_failures(stationary algorithm, bool in_add) {
 FAR_TEST(semirings_that_throw) {
   for (stationary algorithm : {stationary::c, stationary::a, stationary::layers, stationary::summa})
     for (bool in_add : {false, true}) {
+      if (far::nprocs() > 8 && in_add != (algorithm == stationary::a)) continue;
       check_failures<dense>(algorithm, in_add);
       check_failures<sparse>(algorithm, in_add);
     }

@@ -113,6 +113,46 @@ FAR_TEST(tiles_are_published_together) {
   far::barrier();
 }
 
+// A tile that is written in place, when only a bound of its entries is known.
+FAR_TEST(tiles_of_at_most_so_many_entries) {
+  far::sparse_matrix<int> m({40, 20}, far::block_custom{{10, 20}});
+  for (std::size_t most : {7u, 5000u})
+    for (std::size_t entries : {0u, 1u, 7u}) {
+      for (matrix_index tile : m.my_tiles()) {
+        auto write = [&](std::int64_t* row_begin, std::int32_t* columns, int* values) {
+          for (std::size_t i = 0; i <= 10; ++i)
+            row_begin[i] = static_cast<std::int64_t>(i < 4 ? 0 : entries);
+          for (std::size_t e = 0; e < entries; ++e)
+            columns[e] = static_cast<std::int32_t>(2 * e),
+            values[e] = static_cast<int>(e + tile.row);
+          return entries;
+        };
+        CHECK(m.try_set_tile(tile, most, true, write));
+        CHECK(m.try_set_tile(tile, most, true, write));  // instead of the first one
+        // What other allocations write now is not in it.
+        std::vector<far::ptr<std::uint64_t>> others;
+        for (int n = 0; n < 300; ++n) {
+          others.push_back(far::alloc<std::uint64_t>(4));
+          std::fill(others.back().local(), others.back().local() + 4, ~std::uint64_t{0});
+        }
+        for (auto other : others) far::dealloc(other);
+        CHECK(!m.try_set_tile(tile, std::size_t{1} << 50, true, write));
+      }
+      m.publish();
+      CHECK_EQ(m.nnz(), 4 * entries);
+      for (std::size_t t = 0; t < 4; ++t) {
+        const auto tile = m.tile({t, 0});
+        tile.view().check();
+        for (std::size_t e = 0; e < entries; ++e) {
+          CHECK_EQ(tile.view().columns()[e], static_cast<std::int32_t>(2 * e));
+          CHECK_EQ(tile.view().values()[e], static_cast<int>(e + t));
+        }
+        CHECK_EQ(tile.view().row_size(3), entries);
+      }
+      far::barrier();
+    }
+}
+
 FAR_TEST(wrong_uses) {
   far::sparse_matrix<int> m({4, 4}, far::block_custom{{2, 2}}, {.name = "it"});
   CHECK_THROWS(m.insert({0, 4}, 1), "insert of element (0, 4), but it is 4 x 4");

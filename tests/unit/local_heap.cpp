@@ -73,6 +73,22 @@ void small_cases() {
   CHECK(!heap.allocate(~std::size_t{0} - 64, 16));
 }
 
+/// The end of a block can be given back: what is left of it stays, and what was cut off is found again.
+void trimmed_blocks() {
+  local_heap heap(64, 64 + 1024);
+  auto first = heap.allocate(512, 16), second = heap.allocate(256, 16);
+  CHECK(first && second && *first == 64 && *second == 64 + 512);
+  CHECK(!heap.trim(80, 32) && !heap.trim(4096, 32));
+  CHECK(heap.trim(*first, 100));
+  CHECK(heap.in_use() == 128 + 256 && heap.total_free() + heap.in_use() == 1024);
+  CHECK(heap.trim(*first, 128) && heap.trim(*first, 4000) && heap.in_use() == 128 + 256);
+  auto between = heap.allocate(512 - 128, 16);
+  CHECK(between && *between == 64 + 128);
+  CHECK(heap.trim(*second, 0) && heap.free_at_end() == 1024 - 512 - local_heap::unit);
+  CHECK(heap.deallocate(*first) && heap.deallocate(*between) && heap.deallocate(*second));
+  CHECK(heap.in_use() == 0 && heap.largest_free() == 1024);
+}
+
 /// Grown by what it lacks, a block fits, just so; what is free at the end can be cut off.
 void grow_and_shrink() {
   std::mt19937 random(7);
@@ -157,6 +173,7 @@ void random_run(unsigned seed) {
 
 int main() {
   small_cases();
+  trimmed_blocks();
   grow_and_shrink();
   for (unsigned seed = 1; seed <= 20; ++seed) random_run(seed);
   return verdict("local_heap");

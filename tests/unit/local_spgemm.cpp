@@ -59,6 +59,23 @@ void products(const S& over = S()) {
       std::ranges::copy(begins, filled.row_begin().begin());
       multiplier.fill(a.view(), b.view(), begins, filled.columns(), filled.values());
       CHECK(oracle::same(filled.view(), expected));
+      // A sum of products is as one product of matrices that are cut in two.
+      if (k > 1) {
+        auto left = [&](auto keep) {
+          std::vector<far::triplet<T>> some;
+          for (auto [at, value] : a.view())
+            if (keep(at.column)) some.push_back({at.row, at.column, value});
+          return far::csr<T, I>::from_triplets({m, k}, some);
+        };
+        const auto low = left([&](std::size_t column) { return column < k / 2; });
+        const auto high = left([&](std::size_t column) { return column >= k / 2; });
+        const std::vector<far::sparse_factors<T, I>> terms{{low.view(), b.view()},
+                                                           {high.view(), b.view()}};
+        const std::span<const far::sparse_factors<T, I>> all(terms);
+        auto sum = multiplier.multiply(all);
+        CHECK(sum.sorted() && oracle::same(sum.view(), expected));
+        CHECK(far::most_entries(all) >= c.nnz() && far::most_entries(all) <= m * n);
+      }
       // A range of rows is a matrix as well.
       if (m > 3) {
         auto some = multiplier.multiply(a.view().row_range(2, m - 3), b.view());

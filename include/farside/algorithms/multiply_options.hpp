@@ -35,7 +35,8 @@ struct multiplied_piece {
   matrix_index c;
   std::size_t k = 0;
   bool stolen = false;  ///< it was another member's to multiply
-  double seconds = 0;   ///< in local kernels
+  /// In local kernels. Pieces that are multiplied together have the same part of it each.
+  double seconds = 0;
 };
 
 struct multiply_options {

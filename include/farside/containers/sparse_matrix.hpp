@@ -111,6 +111,14 @@ class sparse_matrix<T, I, host_memory> : public detail::tiled<detail::sparse_sta
     state_->require_mine("set_tile", tile);
     state_->stage(tile, nnz, sorted, fill);
   }
+  /// Likewise, where it is only known that there are `most` entries at most: write(row_begin, columns,
+  /// values) returns how many there are. Room that is left is given back. Local; no communication.
+  /// False, and nothing has been written, where there is no room for so many.
+  template <class Write>
+  [[nodiscard]] bool try_set_tile(matrix_index tile, std::size_t most, bool sorted, Write write) {
+    state_->require_mine("try_set_tile", tile);
+    return state_->try_stage(tile, most, sorted, write);
+  }
   /// What this member has set since the last publish will not be published. Local; no communication.
   void forget_set_tiles() { state_->unstage({}); }
   /// All members see the tiles that were set. Views of tiles that are replaced end. Collective. 1

@@ -12,18 +12,22 @@
 namespace far::inline FARSIDE_BACKEND {
 namespace detail {
 
-/// Takes a block back into this rank's own heap; false if there is no such block. When a sixteenth
-/// of the heap, and at least 64 KiB, is free at its end, that part becomes untouched memory
-/// (boundary.hpp), which far::alloc_on can use too: 2 atomics on own memory.
-inline bool local_deallocate(context& c, std::size_t offset) {
-  if (!c.heap.deallocate(offset)) return false;
-  c.sites.remove(offset);
+/// When a sixteenth of the heap, and at least 64 KiB, is free at its end, that part becomes untouched
+/// memory (boundary.hpp), which far::alloc_on can use too: 2 atomics on own memory.
+inline void give_back_end(context& c) {
   const boundary& split = c.far_heap.split();
   std::size_t spare = c.heap.free_at_end() / split.unit() * split.unit();
-  if (spare < std::max<std::size_t>(65536, c.heap.size() / 16)) return true;
+  if (spare < std::max<std::size_t>(65536, c.heap.size() / 16)) return;
   c.link.flush(c.link.rank());  // this rank's stores there come before those of the next owner
   split.lower_top(c.link, spare);
   c.heap.shrink(spare);
+}
+
+/// Takes a block back into this rank's own heap; false if there is no such block.
+inline bool local_deallocate(context& c, std::size_t offset) {
+  if (!c.heap.deallocate(offset)) return false;
+  c.sites.remove(offset);
+  give_back_end(c);
   return true;
 }
 
@@ -88,6 +92,14 @@ bool planned_failure(Link& link) {
 /// Gives back a block of this rank's own heap, which local_allocate has given.
 inline bool free_own(context& c, std::size_t offset) {
   return note_freed(c.link, c.link.rank(), offset).empty() && local_deallocate(c, offset);
+}
+
+/// Gives back the end of a block that far::alloc has given this rank, all but its first `bytes`. A block
+/// of the other heap, or of a back end that watches memory, stays as it is.
+inline void trim_own(context& c, std::size_t offset, std::size_t bytes) {
+  if (watches_memory<transport> || remote_heap::is_payload(offset)) return;
+  std::lock_guard lock(c.mutex);
+  if (c.heap.trim(offset, bytes)) give_back_end(c);
 }
 
 /// Memory of the local heap. If the heap has none, and cannot grow, it is what `otherwise` gives.

@@ -17,6 +17,29 @@
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
+/// Writes rows, one behind the other, into arrays of the caller's that have room for all of them.
+template <class T, class I>
+class rows_in_place {
+ public:
+  rows_in_place(std::int64_t* row_begin, I* columns, T* values)
+      : row_end_(row_begin + 1), columns_(columns), values_(values) {
+    *row_begin = 0;
+  }
+
+  std::pair<I*, T*> room(std::size_t) { return {columns_ + used_, values_ + used_}; }
+  void end_row(std::size_t entries) {
+    used_ += entries;
+    *row_end_++ = static_cast<std::int64_t>(used_);
+  }
+  std::size_t entries() const { return used_; }
+
+ private:
+  std::int64_t* row_end_;
+  I* columns_;
+  T* values_;
+  std::size_t used_ = 0;
+};
+
 template <class T, class I>
 class csr_writer {
  public:

@@ -97,6 +97,17 @@ class cpu_kernels {
                    const kernel_options& options = {}) {
     return multiplier_.multiply(a, b, options);
   }
+  /// A sum of such products, and one into memory of the caller's. Local; see local/spgemm.hpp for
+  /// what they cost.
+  csr<T, I> spgemm(std::span<const sparse_factors<T, I>> terms,
+                   const kernel_options& options = {}) {
+    return multiplier_.multiply(terms, options);
+  }
+  template <class Rows>
+  void spgemm_into(std::span<const sparse_factors<T, I>> terms, Rows& rows,
+                   const kernel_options& options = {}) {
+    multiplier_.multiply_into(terms, rows, options);
+  }
   /// How many products of entries that takes. Local; costs a pass over a.
   std::uint64_t products(const csr_view<T, I>& a, const csr_view<T, I>& b) const {
     return count_products(a, b);

@@ -17,7 +17,11 @@
 // back what is left. Room that is not written takes no memory (containers/detail/plain_array.hpp). So A, B, C
 // and the tables, less than 2 x sizeof(T) + 8 bytes for each column of B, are all there is.
 //
-// Where the result has to lie in memory of the caller's, count() says how much that is, and fill()
+// A sum of several products, C = A0 B0 + A1 B1 + ..., is made in the same way: a row is added up from
+// all of them at once, so that no partial result is written or read again.
+//
+// Where the result has to lie in memory of the caller's, multiply_into() writes it there row by row, if
+// there is room for all products. Or count() says how much it is, and fill()
 // computes it: twice the passes over B. The result's pattern depends on the patterns of A and B
 // only: entries whose products cancel out stay stored.
 //
@@ -40,6 +44,26 @@ std::uint64_t count_products(const csr_view<T, I>& a, const csr_view<T, I>& b) {
   return products;
 }
 
+/// The factors of one product of a sum.
+template <class T, class I = std::int32_t>
+struct sparse_factors {
+  csr_view<T, I> a, b;
+};
+
+/// How many entries a sum of products has at most: no row has more than all its products, or than it has
+/// columns. Local; costs a pass over the left factors.
+template <class T, class I>
+std::size_t most_entries(std::span<const sparse_factors<T, I>> terms) {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < terms.front().a.rows(); ++i) {
+    std::size_t products = 0;
+    for (const auto& [a, b] : terms)
+      for (I k : a.row(i).columns()) products += b.row_size(static_cast<std::size_t>(k));
+    sum += std::min(products, terms.front().b.shape().columns);
+  }
+  return sum;
+}
+
 /// Multiplies sparse matrices. Keeps its tables, so that many small products cost no allocations.
 template <class T, class I = std::int32_t, semiring_over<T> S = plus_times<T>>
 class sparse_multiplier {
@@ -49,6 +73,18 @@ class sparse_multiplier {
 
   /// C = A B. Local; see the header for what it costs.
   csr<T, I> multiply(const csr_view<T, I>& a, const csr_view<T, I>& b,
+                     const kernel_options& options = {}) {
+    const sparse_factors<T, I> one{a, b};
+    return multiply(std::span(&one, 1), options);
+  }
+  /// C = A0 B0 + A1 B1 + ..., of at least one product; all of them have one shape. Local; costs what they
+  /// do.
+  csr<T, I> multiply(std::span<const sparse_factors<T, I>> terms,
+                     const kernel_options& options = {});
+  /// Likewise, written to `rows`: rows.room(most) gives the arrays, of columns and of values, for a
+  /// row of at most so many entries, and rows.end_row(entries) ends it. Local; costs the same.
+  template <class Rows>
+  void multiply_into(std::span<const sparse_factors<T, I>> terms, Rows& rows,
                      const kernel_options& options = {});
 
   /// Sets row_begin[i + 1] to how many entries rows 0 to i of C = A B have together, and
@@ -68,14 +104,22 @@ class sparse_multiplier {
     detail::column_window window;
   };
 
-  /// Calls row(i, plan) for all rows of A, in blocks.
+  using terms_view = std::span<const sparse_factors<T, I>>;
+
+  /// That they can be multiplied, and added up.
+  static void require(terms_view terms) {
+    for (const auto& [a, b] : terms)
+      detail::require_product("spgemm", a.shape(), b.shape(),
+                              {terms.front().a.rows(), terms.front().b.shape().columns});
+  }
+  /// Calls row(i, plan) for all rows of C, in blocks.
   template <class Row>
-  void for_each_row(const csr_view<T, I>& a, const csr_view<T, I>& b, const kernel_options& options,
-                    Row row);
-  row_plan plan(const csr_view<T, I>& a, const csr_view<T, I>& b, std::size_t i) const;
+  void for_each_row(terms_view terms, const kernel_options& options, Row row);
+  /// Adds a product's part of row i to its plan.
+  static void plan(const sparse_factors<T, I>& of, std::size_t i, row_plan& to);
   /// Writes row i of C, if there is room for its entries, and returns how many it has.
-  std::size_t write_row(const csr_view<T, I>& a, const csr_view<T, I>& b, std::size_t i,
-                        const row_plan& plan, bool sorted, I* columns, T* values, std::size_t room);
+  std::size_t write_row(terms_view terms, std::size_t i, const row_plan& plan, bool sorted,
+                        I* columns, T* values, std::size_t room);
 
   [[no_unique_address]] S over_;
   detail::row_sum<T, I, S> sum_;
@@ -92,19 +136,17 @@ csr<T, I> spgemm(const csr_view<T, I>& a, const csr_view<T, I>& b, const S& over
 // ---- definitions ------------------------------------------------------------------------------
 
 template <class T, class I, semiring_over<T> S>
-auto sparse_multiplier<T, I, S>::plan(const csr_view<T, I>& a, const csr_view<T, I>& b,
-                                      std::size_t i) const -> row_plan {
+void sparse_multiplier<T, I, S>::plan(const sparse_factors<T, I>& of, std::size_t i, row_plan& to) {
   // How far ahead, in entries of A, things are asked for: first where a row of B begins, then the
   // row itself.
   constexpr std::size_t ahead = 8;
+  const auto& [a, b] = of;
   const I* all = a.columns().data();
   const I* b_columns = b.columns().data();
   const T* b_values = b.values().data();
   const std::size_t last = a.nnz() - 1;
   const std::size_t begin = a.entries_before(i), end = begin + a.row_size(i);
 
-  row_plan result;
-  result.window = {b.shape().columns, 0};
   for (std::size_t e = begin; e < end; ++e) {
     auto later = static_cast<std::size_t>(all[std::min(e + 2 * ahead, last)]);
     __builtin_prefetch(b.row_begin().data() + later);
@@ -115,65 +157,75 @@ auto sparse_multiplier<T, I, S>::plan(const csr_view<T, I>& a, const csr_view<T,
     auto k = static_cast<std::size_t>(all[e]);
     const std::size_t first = b.entries_before(k), size = b.row_size(k);
     if (size == 0) continue;
-    result.products += size;
+    to.products += size;
     if (b.sorted()) {
-      auto& [low, high] = result.window;
+      auto& [low, high] = to.window;
       low = std::min(low, static_cast<std::size_t>(b_columns[first]));
       high = std::max(high, static_cast<std::size_t>(b_columns[first + size - 1]) + 1);
     }
   }
-  if (!b.sorted()) result.window = {0, b.shape().columns};
-  return result;
+  if (!b.sorted() && begin != end) to.window = {0, b.shape().columns};
 }
 
 template <class T, class I, semiring_over<T> S>
 template <class Row>
-void sparse_multiplier<T, I, S>::for_each_row(const csr_view<T, I>& a, const csr_view<T, I>& b,
-                                              const kernel_options& options, Row row) {
-  detail::require_product("spgemm", a.shape(), b.shape());
+void sparse_multiplier<T, I, S>::for_each_row(terms_view terms, const kernel_options& options,
+                                              Row row) {
+  require(terms);
+  const auto& first = terms.front();
   detail::block_count blocks(options);
-  for (std::size_t i = 0; i < a.rows(); ++i) {
+  for (std::size_t i = 0; i < first.a.rows(); ++i) {
     row_plan found;
-    if (a.row_size(i) != 0 && b.nnz() != 0) found = plan(a, b, i);
+    found.window = {first.b.shape().columns, 0};
+    for (const auto& term : terms)
+      if (term.a.row_size(i) != 0 && term.b.nnz() != 0) plan(term, i, found);
     blocks.next(found.products);
     row(i, found);
   }
 }
 
 template <class T, class I, semiring_over<T> S>
-std::size_t sparse_multiplier<T, I, S>::write_row(const csr_view<T, I>& a, const csr_view<T, I>& b,
-                                                  std::size_t i, const row_plan& plan, bool sorted,
-                                                  I* columns, T* values, std::size_t room) {
+std::size_t sparse_multiplier<T, I, S>::write_row(terms_view terms, std::size_t i,
+                                                  const row_plan& plan, bool sorted, I* columns,
+                                                  T* values, std::size_t room) {
   if (plan.products == 0) return 0;
-  const auto of_a = a.row(i);
-  if (of_a.size() == 1 && (b.sorted() || !sorted)) {  // nothing to add: a multiple of a row of B
-    const auto [k, x] = *of_a.begin();
-    const auto of_b = b.row(static_cast<std::size_t>(k));
+  if (terms.size() == 1 && terms[0].a.row_size(i) == 1 && (terms[0].b.sorted() || !sorted)) {
+    const auto [k, x] = *terms[0].a.row(i).begin();  // nothing to add: a multiple of a row of B
+    const auto of_b = terms[0].b.row(static_cast<std::size_t>(k));
     if (of_b.size() > room) return of_b.size();
     std::ranges::copy(of_b.columns(), columns);
     for (std::size_t e = 0; e < of_b.size(); ++e) values[e] = over_.multiply(x, of_b.values()[e]);
     return of_b.size();
   }
   sum_.begin(plan.products, plan.window);
-  for (auto [k, x] : of_a) {
-    const auto of_b = b.row(static_cast<std::size_t>(k));
-    const T* with = of_b.values().data();
-    sum_.add(of_b.columns().data(), of_b.size(), 0,
-             [&, x = x](std::size_t e) -> T { return over_.multiply(x, with[e]); });
-  }
+  for (const auto& [a, b] : terms)
+    for (auto [k, x] : a.row(i)) {
+      const auto of_b = b.row(static_cast<std::size_t>(k));
+      const T* with = of_b.values().data();
+      sum_.add(of_b.columns().data(), of_b.size(), 0,
+               [&, x = x](std::size_t e) -> T { return over_.multiply(x, with[e]); });
+    }
   return sum_.take(columns, values, room, sorted);
 }
 
 template <class T, class I, semiring_over<T> S>
-csr<T, I> sparse_multiplier<T, I, S>::multiply(const csr_view<T, I>& a, const csr_view<T, I>& b,
+template <class Rows>
+void sparse_multiplier<T, I, S>::multiply_into(terms_view terms, Rows& rows,
                                                const kernel_options& options) {
-  detail::require_product("spgemm", a.shape(), b.shape());
-  detail::csr_writer<T, I> c({a.rows(), b.shape().columns}, count_products(a, b));
-  for_each_row(a, b, options, [&](std::size_t i, const row_plan& plan) {
-    const std::size_t most = std::min(plan.products, b.shape().columns);
-    auto [columns, values] = c.room(most);
-    c.end_row(write_row(a, b, i, plan, options.sorted, columns, values, most));
+  for_each_row(terms, options, [&](std::size_t i, const row_plan& plan) {
+    const std::size_t most = std::min(plan.products, terms.front().b.shape().columns);
+    auto [columns, values] = rows.room(most);
+    rows.end_row(write_row(terms, i, plan, options.sorted, columns, values, most));
   });
+}
+
+template <class T, class I, semiring_over<T> S>
+csr<T, I> sparse_multiplier<T, I, S>::multiply(terms_view terms, const kernel_options& options) {
+  require(terms);
+  std::size_t products = 0;
+  for (const auto& [a, b] : terms) products += count_products(a, b);
+  detail::csr_writer<T, I> c({terms.front().a.rows(), terms.front().b.shape().columns}, products);
+  multiply_into(terms, c, options);
   return c.finish(options.sorted);
 }
 
@@ -186,7 +238,8 @@ void sparse_multiplier<T, I, S>::count(const csr_view<T, I>& a, const csr_view<T
                   " row pointers for a result of ", a.rows(),
                   " rows. Give one more than there are rows.");
   row_begin[0] = 0;
-  for_each_row(a, b, options, [&](std::size_t i, const row_plan& plan) {
+  const sparse_factors<T, I> one{a, b};
+  for_each_row(terms_view(&one, 1), options, [&](std::size_t i, const row_plan& plan) {
     std::size_t size = plan.products;
     if (a.row_size(i) > 1 && size != 0) {
       sum_.begin(plan.products, plan.window);
@@ -211,12 +264,14 @@ void sparse_multiplier<T, I, S>::fill(const csr_view<T, I>& a, const csr_view<T,
                   std::min(columns.size(), values.size()),
                   " entries. Give the row pointers that count() has set, and arrays as long as the "
                   "last one of them says.");
-  for_each_row(a, b, options, [&](std::size_t i, const row_plan& plan) {
+  const sparse_factors<T, I> one{a, b};
+  const terms_view terms(&one, 1);
+  for_each_row(terms, options, [&](std::size_t i, const row_plan& plan) {
     // A row that is larger than was counted must not be written: its bound is compared before, its
     // size after.
     auto first = static_cast<std::size_t>(row_begin[i]);
     auto size = static_cast<std::size_t>(row_begin[i + 1]) - first;
-    std::size_t written = write_row(a, b, i, plan, options.sorted, columns.data() + first,
+    std::size_t written = write_row(terms, i, plan, options.sorted, columns.data() + first,
                                     values.data() + first, size);
     if (written != size)
       detail::raise("row ", i, " of a sparse product has ", written, " entries, but ", size,

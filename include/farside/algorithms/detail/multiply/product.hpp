@@ -224,21 +224,48 @@ class product : public multiply_work {
         a = piece.a.get();
         b = piece.b.get();
       }
-      const double before = times_.accumulate;
-      double multiplied = 0;
-      {
-        stopwatch until_done(multiplied);
-        target_.piece(piece.task, std::move(*a), std::move(*b));
-        if (how_.after_piece) {
-          const double seconds = until_done.seconds() - (times_.accumulate - before);
-          how_.after_piece({piece.task.c, piece.k, piece.task.stolen, seconds});
+      compute(piece.task, [&]() -> std::vector<std::size_t> {
+        if constexpr (holds_pieces) {
+          if (target_.piece(piece.task, std::move(*a), std::move(*b))) {
+            held_.push_back(piece.k);
+            return {};
+          }
+        } else {
+          target_.piece(piece.task, std::move(*a), std::move(*b));
         }
-      }
-      times_.compute += multiplied - (times_.accumulate - before);  // it may drain in between
+        return {piece.k};
+      });
     }
+    if constexpr (holds_pieces)
+      if (piece.last && !held_.empty())
+        compute(piece.task, [&] {
+          target_.multiply_held(piece.task);
+          return std::exchange(held_, {});
+        });
     ++times_.pieces;
     times_.stolen += piece.task.stolen;
     if (piece.last) target_.end(piece.task);
+  }
+
+  /// Whether pieces of a task may be multiplied together, at its end.
+  static constexpr bool holds_pieces = requires(target_type & to, const multiply_task& task) {
+    to.multiply_held(task);
+  };
+
+  /// Local kernels. work() returns the k of pieces that have been multiplied.
+  template <class Work>
+  void compute(const multiply_task& task, Work work) {
+    const double before = times_.accumulate;
+    double multiplied = 0;
+    {
+      stopwatch until_done(multiplied);
+      const std::vector<std::size_t> done = work();
+      const double seconds = until_done.seconds() - (times_.accumulate - before);
+      if (how_.after_piece)
+        for (std::size_t k : done)
+          how_.after_piece({task.c, k, task.stolen, seconds / static_cast<double>(done.size())});
+    }
+    times_.compute += multiplied - (times_.accumulate - before);  // it may drain in between
   }
 
   update_box box_;
@@ -247,6 +274,7 @@ class product : public multiply_work {
   std::deque<fetched> pipeline_;
   std::optional<multiply_task> task_;  ///< whose pieces are being fetched
   std::size_t done_ = 0;               ///< how many of them
+  std::vector<std::size_t> held_;      ///< the k of pieces that were not multiplied yet
   std::exception_ptr failure_;
   bool given_up_ = false;  ///< after a failure
   std::uint64_t begin_ = 0;

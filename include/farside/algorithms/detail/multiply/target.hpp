@@ -3,6 +3,7 @@
 // the members that have them.
 //
 //   start(task)  piece(A tile, B tile) ...  end(task)      what this member multiplies
+//     piece may hold tiles back: then multiply_held(task) comes before end(task)
 //   take(header, data)                                     partial tiles that have come
 //   finish()                                               C is what it will be
 //
@@ -18,6 +19,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -165,16 +167,52 @@ class sparse_target : target_base<C, Over> {
       if (how.accumulate) own.accumulate(csr<T, I>(c.my_tile(tile)));
     }
   }
+  /// A product that is left by an exception publishes nothing.
+  ~sparse_target() {
+    if (unfinished_) c.forget_set_tiles();
+  }
+  sparse_target(const sparse_target&) = delete;
 
   void start(const multiply_task& task) {
+    in_place_ = false;
     part_ = std::make_unique<sum>(kernels_.accumulator(c.layout().tile_shape(task.c)));
   }
-  template <class TileA, class TileB>
-  void piece(const multiply_task&, TileA a, TileB b) {
-    if (a.nnz() == 0 || b.nnz() == 0) return;
-    part_->accumulate(kernels_.spgemm(a.view(), b.view(), {.between_blocks = drain}));
+  /// Whether the piece waits for the others of its task. Tiles that are views take no memory, so that
+  /// they wait, and the task becomes one sum of products. Copies are multiplied at once.
+  bool piece(const multiply_task&, sparse_tile<T, I> a, sparse_tile<T, I> b) {
+    if (a.nnz() == 0 || b.nnz() == 0) return false;
+    if (!a.is_copy() && !b.is_copy()) {
+      held_.emplace_back(std::move(a), std::move(b));
+      return true;
+    }
+    part_->accumulate(kernels_.spgemm(a.view(), b.view(), serving()));
+    has_part_ = true;
+    return false;
+  }
+  void multiply_held(const multiply_task& task) {
+    std::vector<sparse_factors<T, I>> terms;
+    for (const auto& [a, b] : held_) terms.push_back({a.view(), b.view()});
+    const std::span<const sparse_factors<T, I>> all(terms);
+    // Nothing else comes to such a tile: it is written where it will stay, if there is room.
+    in_place_ = task.whole && base::is_mine(task.c) && !has_part_ && !how.accumulate &&
+                c.try_set_tile(task.c, most_entries(all), true,
+                               [&](std::int64_t* row_begin, I* columns, T* values) {
+                                 rows_in_place<T, I> rows(row_begin, columns, values);
+                                 kernels_.spgemm_into(all, rows, serving());
+                                 return rows.entries();
+                               });
+    if (in_place_)
+      unfinished_ = true;
+    else
+      part_->accumulate(kernels_.spgemm(all, serving()));
+    held_.clear();
   }
   void end(const multiply_task& task) {
+    has_part_ = false;
+    if (in_place_) {
+      own_.erase(task.c);
+      return;
+    }
     csr<T, I> part = part_->result();
     part_.reset();
     if (base::is_mine(task.c)) {
@@ -187,7 +225,10 @@ class sparse_target : target_base<C, Over> {
                  {.nnz = part.nnz(), .sorted = part.sorted(), .order = part_number(task)});
     }
   }
-  void give_up() { part_.reset(); }
+  void give_up() {
+    held_.clear();
+    part_.reset();
+  }
 
   void take(const update_box::header& of, const std::byte* data) {
     const matrix_index tile{of.row, of.column};
@@ -201,6 +242,7 @@ class sparse_target : target_base<C, Over> {
       csr<T, I> result = own.result();
       c.set_tile(tile, result.view());
     }
+    unfinished_ = false;
   }
 
  private:
@@ -218,8 +260,14 @@ class sparse_target : target_base<C, Over> {
                           [&](csr<T, I>& next) { own.accumulate(std::move(next)); });
   }
 
+  kernel_options serving() const { return {.between_blocks = drain}; }
+
   kernels kernels_;
-  std::map<matrix_index, sum> own_;
+  std::map<matrix_index, sum> own_;  ///< but tiles that have been set in place
+  std::vector<std::pair<sparse_tile<T, I>, sparse_tile<T, I>>> held_;
+  bool has_part_ = false;  ///< of the task, some pieces have been multiplied
+  bool in_place_ = false;
+  bool unfinished_ = false;  ///< tiles have been set in place, but not all
   std::unique_ptr<sum> part_;
   std::map<matrix_index, in_order<csr<T, I>>> waiting_;
 };

@@ -29,6 +29,7 @@ struct multiply_task {
   matrix_index c;
   std::size_t first = 0, step = 1, count = 0, offset = 0;
   bool stolen = false;
+  bool whole = false;  ///< these are all pieces of the tile
 
   std::size_t k(std::size_t n) const { return first + step * ((n + offset) % count); }
 };
@@ -55,7 +56,7 @@ inline task_source stationary_c_tasks(std::vector<matrix_index> own, tile_counts
   const std::size_t count = tiles.k == 0 ? 0 : own.size();
   return sequence(count, [own = std::move(own), tiles](std::size_t at) {
     const matrix_index c = own[at];
-    return multiply_task{c, 0, 1, tiles.k, (c.row + c.column) % tiles.k};
+    return multiply_task{c, 0, 1, tiles.k, (c.row + c.column) % tiles.k, false, true};
   });
 }
 inline task_source stationary_a_tasks(std::vector<matrix_index> own, tile_counts tiles) {

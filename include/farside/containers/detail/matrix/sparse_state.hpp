@@ -127,8 +127,39 @@ struct sparse_state : matrix_state {
       fill(reinterpret_cast<std::int64_t*>(begin), reinterpret_cast<I*>(begin + shape.columns_at()),
            reinterpret_cast<T*>(begin + shape.values_at()));
     }
-    auto [at, is_new] = staged.try_emplace(number(tile), made);
-    if (!is_new) dealloc(std::exchange(at->second, made).where);
+    keep_staged(tile, made);
+  }
+  /// Likewise, where no more is known than that there are `most` entries at most:
+  /// write(row_begin, columns, values) returns how many there are. Room that is left is given back.
+  /// False, and nothing has been written, where there is no room for so many.
+  template <class Write>
+  bool try_stage(matrix_index tile, std::size_t most, bool sorted, Write write) {
+    const block room{layout.tile_shape(tile).rows, most};
+    tile_entry made{{}, 0, sorted};
+    try {
+      made.where = alloc<unit>(room.units());
+    } catch (const allocation_error&) {
+      return false;
+    }
+    auto* begin = reinterpret_cast<std::byte*>(made.where.local());
+    try {
+      made.nnz = write(reinterpret_cast<std::int64_t*>(begin),
+                       reinterpret_cast<I*>(begin + room.columns_at()),
+                       reinterpret_cast<T*>(begin + room.values_at()));
+    } catch (...) {
+      dealloc(made.where);
+      throw;
+    }
+    const block shape{room.rows, made.nnz};
+    if (made.nnz == 0) {
+      dealloc(std::exchange(made.where, {}));
+    } else {  // columns follow values, of which there are fewer than there was room for
+      std::memmove(begin + shape.columns_at(), begin + room.columns_at(), made.nnz * sizeof(I));
+      const bool too_short = FARSIDE_MUTANT(tile_trimmed_too_short);
+      trim_own(*where, made.where.offset(), too_short ? shape.columns_at() : shape.bytes());
+    }
+    keep_staged(tile, made);
+    return true;
   }
 
   /// Collective.
@@ -235,6 +266,10 @@ struct sparse_state : matrix_state {
   std::uint64_t arrivals = 0, expected = 0;
 
  private:
+  void keep_staged(matrix_index tile, const tile_entry& made) {
+    auto [at, is_new] = staged.try_emplace(number(tile), made);
+    if (!is_new) dealloc(std::exchange(at->second, made).where);
+  }
   void free_own() {
     layout.for_each_tile(members.rank(), [&](matrix_index tile) { dealloc(entry(tile).where); });
     for (const auto& [tile, made] : staged) dealloc(made.where);

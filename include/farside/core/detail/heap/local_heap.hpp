@@ -54,6 +54,19 @@ class local_heap {
     return true;
   }
 
+  /// Frees the end of a block, all but its first `bytes`. False if no block begins there.
+  bool trim(std::size_t offset, std::size_t bytes) {
+    auto found = used_.find(offset);
+    if (found == used_.end()) return false;
+    bytes = round_up(bytes == 0 ? 1 : bytes, unit);
+    const std::size_t before = found->second;
+    if (bytes >= before) return true;
+    found->second = bytes;
+    in_use_ -= before - bytes;
+    join_free(offset + bytes, before - bytes);
+    return true;
+  }
+
   /// By how many bytes the heap must grow for such a block, if it does not fit now.
   std::size_t shortage(std::size_t bytes, std::size_t alignment) const {
     std::size_t begin = round_up(end_ - free_at_end(), std::max(alignment, unit));
