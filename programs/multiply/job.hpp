@@ -263,7 +263,8 @@ problem multiply_all(const factor_source& from_a, const factor_source& from_b, c
   // In turns, so that what disturbs this machine for a while disturbs all alike.
   for (std::size_t run = 0; run < asked.repeats; ++run)
     for (outcome& by : result.outcomes) {
-      by.runs.push_back(multiply_once(begin, options_of(by.algorithm, by.stealing), result.pieces, asked));
+      by.runs.push_back(
+          multiply_once(begin, options_of(by.algorithm, by.stealing), result.pieces, asked));
       if (asked.verify && run == 0) {
         if (on_device) result.seconds_from_device = timed([&] { on_device->copy_to(c); });
         by.verified = verify(a, *b, c, over);

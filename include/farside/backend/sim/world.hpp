@@ -168,12 +168,12 @@ class world {
     footprint next;                ///< of the operation it has announced
     std::size_t awaited_word = 0;
     std::uint64_t awaited_count = 0;
-    bool meets = false;  ///< blocked until all ranks are at the explored part
+    bool meets = false;             ///< blocked until all ranks are at the explored part
     std::function<bool()> until{};  ///< blocked until something of its own has been performed
     bool excused = false;
-    bool heap_access = false;  ///< what it does now is done by the heaps, to words of theirs
-    bool polls = false;        ///< a round of a loop that waits has just ended
-    unsigned idle_rounds = 0;  ///< rounds in which it polled, and no memory changed
+    bool heap_access = false;       ///< what it does now is done by the heaps, to words of theirs
+    bool polls = false;             ///< a round of a loop that waits has just ended
+    unsigned idle_rounds = 0;       ///< rounds in which it polled, and no memory changed
     std::uint64_t round_began = 0;  ///< what `written_` was then
     binding bound;
     events in_flight;

@@ -248,9 +248,8 @@ class product : public multiply_work {
   }
 
   /// Whether pieces of a task may be multiplied together, at its end.
-  static constexpr bool holds_pieces = requires(target_type & to, const multiply_task& task) {
-    to.multiply_held(task);
-  };
+  static constexpr bool holds_pieces =
+      requires(target_type& to, const multiply_task& task) { to.multiply_held(task); };
 
   /// Local kernels. work() returns the k of pieces that have been multiplied.
   template <class Work>

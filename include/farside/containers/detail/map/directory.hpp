@@ -266,7 +266,8 @@ class directory {
   void look_at_fast_path() {
     std::lock_guard lock(c_.mutex);
     // Also while counting pauses.
-    const bool counted = c_.counts.operator->() != nullptr && !FARSIDE_MUTANT(map_fast_while_counted);
+    const bool counted =
+        c_.counts.operator->() != nullptr && !FARSIDE_MUTANT(map_fast_while_counted);
     open_ = has_fast_path && !sends_ && !counted && !c_.ended;
     for (rank_t m = 0; m < controls_.size(); ++m) go_to(m, now(m));
   }
