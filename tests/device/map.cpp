@@ -175,6 +175,22 @@ FAR_TEST(full_and_forbidden) {
   far::barrier();
 }
 
+/// What a thread leaves that stops between claim and publication.
+FAR_TEST(a_claimed_key_is_not_there_until_it_has_a_value) {
+  far::detail::device_map_words words;
+  far::detail::word_pair slots[2] = {{7, words.absent_value},
+                                     {words.empty_key, words.absent_value}};
+  const far::detail::device_map_protocol<far::detail::kernel_atomics> map(slots, 2, words);
+  u64 value = 0;
+  CHECK(!map.find(0, 7, value));
+  CHECK(map.insert(0, 7, 70) == far::device_insert::inserted);
+  CHECK(map.find(0, 7, value));
+  CHECK_EQ(value, 70u);
+  CHECK(map.insert(0, 7, 71) == far::device_insert::present);
+  CHECK(map.insert(0, 8, 80) == far::device_insert::inserted);
+  CHECK(map.insert(0, 9, 90) == far::device_insert::full);
+}
+
 struct largest {
   FARSIDE_KERNEL_CODE double operator()(double a, double b) const { return a < b ? b : a; }
 };
