@@ -270,6 +270,27 @@ FAR_TEST(moves_and_balances) {
   CHECK_EQ(slope.census().nodes, expected.derivative(1).nodes().size());
   CHECK_THROWS(wavelets::box_placement<2>::table(3, {0, 0}), "by a table of 2 ranks");
 }
+/// A rank that is well within its subtrees goes on when the other one is within its own: a wait that
+/// has no end if ranks take turns.
+FAR_TEST(ranks_work_at_the_same_time) {
+  if (far::nprocs() != 2) SKIP("how much each rank has to do is known of two");
+  constexpr std::uint64_t of_first_levels =
+      (1 + 4 + 16 + 64 + 256) * 4 * 4;  // boxes, children, points
+  far::ptr<std::uint64_t> within;       // how many ranks have made more values than that
+  if (far::rank() == 0) within = far::make<std::uint64_t>(0);
+  within = far::broadcast(within, 0);
+  std::uint64_t made = 0;
+  auto f = [&](const wavelets::point<2>& x) {
+    if (++made == of_first_levels) far::fetch_add(within, std::uint64_t{1});
+    while (made > of_first_levels + 1000 && far::atomic_load(within) < 2) far::progress();
+    return x[0];
+  };
+  auto tree = wavelets::function<2>::project(f, {.k = 2, .threshold = 0, .max_level = 6});
+  CHECK_EQ(tree.census().nodes, (4096u * 4 - 1) / 3);
+  far::barrier();
+  if (far::rank() == 0) far::dealloc(within);
+}
+
 FAR_TEST(own_operators) {
   const wavelets::tree_options<1> with{.k = 4, .threshold = 1e-4};
   auto f = wavelets::function<1>::project(hill<1>, with);

@@ -131,7 +131,7 @@ class leaf_mapper {
         },
         [] {});
     to_.work.run(
-        to_.options.name, to_.meter,
+        to_.options.name, to_.meter, begins::anywhere,
         [&](errand<D>& one) { to_.put(one.to, one.values, one.word != 0); }, [] { return false; });
     to_.nodes->fence();
   }

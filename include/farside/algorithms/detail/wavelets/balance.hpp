@@ -48,7 +48,7 @@ void move_nodes(tree_state<D>& from, tree_state<D>& to) {
   own_nodes<D> own = from.own();
   auto at = own.begin();
   to.work.run(
-      to.options.name + ", move", to.meter,
+      to.options.name + ", move", to.meter, begins::anywhere,
       [&](errand<D>& one) { to.put(one.to, one.values, one.word != 0); },
       [&] {
         if (at == own.end()) return false;

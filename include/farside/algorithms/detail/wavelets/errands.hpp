@@ -8,6 +8,9 @@
 //
 // There is no barrier for a level. A round ends when no rank has anything to do, and what makes
 // another one is a chain of boxes whose owner changes: one or two where subtrees stay together.
+// Work that begins at the root has a round for each of the first levels, though: the rank of the
+// first subtree would follow it to its end before others had heard of theirs, as a rank that has
+// nothing to do waits for the end of the round.
 //
 // Handlers only put a piece into the inbox, under a lock, so that they may run at any time, on any
 // thread. What is thrown in a piece stops the work of this rank alone: it goes on taking part in
@@ -15,6 +18,7 @@
 #pragma once
 
 #include <farside/algorithms/wavelets/tree_node.hpp>
+#include <farside/base/mutants.hpp>
 #include <farside/core/detail/together.hpp>
 #include <farside/core/distributed.hpp>
 #include <farside/core/rpc.hpp>
@@ -64,6 +68,9 @@ class cost_meter {
   std::unordered_map<std::uint64_t, double> costs_;
 };
 
+/// Where the work of an operation begins: at boxes of all ranks, or at the root alone.
+enum class begins { anywhere, at_the_root };
+
 template <std::size_t D>
 class errands {
   struct inbox {
@@ -97,11 +104,15 @@ class errands {
   /// Collective: calls do_one(errand&) for all pieces of this rank, and seed() whenever it has
   /// none: which sends some, or returns false if there will be no more.
   template <class One, class Seed>
-  void run(const std::string& what, cost_meter<D>& meter, One do_one, Seed seed) {
+  void run(const std::string& what, cost_meter<D>& meter, begins where, One do_one, Seed seed) {
     std::exception_ptr thrown;
     bool seeds = true;
     std::uint64_t waiting = 1;
-    while (far::all_reduce(waiting) != 0) {
+    std::vector<errand<D>> deeper;  // than this round goes
+    for (std::uint32_t round = 0; far::all_reduce(waiting) != 0; ++round) {
+      const bool by_level = where == begins::at_the_root &&
+                            round <= box_placement<D>::usual_level &&
+                            !FARSIDE_MUTANT(tree_levels_not_kept_apart);
       for (;;) {
         if (stack_.empty()) take_arrived();
         if (thrown) stack_.clear();
@@ -109,6 +120,10 @@ class errands {
           if (!stack_.empty()) {
             errand<D> one = std::move(stack_.back());
             stack_.pop_back();
+            if (by_level && one.to.level > round) {
+              deeper.push_back(std::move(one));
+              continue;
+            }
             meter.enter(one.to);
             do_one(one);
           } else if (seeds && !thrown) {
@@ -124,8 +139,10 @@ class errands {
         }
       }
       far::quiesce();
+      for (; !deeper.empty(); deeper.pop_back()) stack_.push_back(std::move(deeper.back()));
+      if (thrown) stack_.clear();
       const std::lock_guard guard((*inbox_)->lock);
-      waiting = (*inbox_)->arrived.size();
+      waiting = (*inbox_)->arrived.size() + stack_.size();
     }
     far::detail::do_together(
         far::world(), what,

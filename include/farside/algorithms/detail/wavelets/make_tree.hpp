@@ -20,7 +20,8 @@ class tree_maker {
   void run() {
     bool root = tree_.is_mine(tree_box<D>{});
     tree_.work.run(
-        tree_.options.name + ", project", tree_.meter, [&](errand<D>& one) { look_at(one); },
+        tree_.options.name + ", project", tree_.meter, begins::at_the_root,
+        [&](errand<D>& one) { look_at(one); },
         [&] {
           if (!std::exchange(root, false)) return false;
           tree_.work.send({{}, 0, {}});

@@ -24,7 +24,8 @@ class tree_changer {
     const std::vector<tree_box<D>> leaves = tree_.leaves_of(own_);
     std::size_t next = 0;
     tree_.work.run(
-        tree_.options.name + ", compress", tree_.meter, [&](errand<D>& one) { gather(one); },
+        tree_.options.name + ", compress", tree_.meter, begins::anywhere,
+        [&](errand<D>& one) { gather(one); },
         [&] {
           if (next == leaves.size()) return false;
           const tree_box<D> box = leaves[next++];
@@ -41,7 +42,8 @@ class tree_changer {
   void reconstruct() {
     bool root = tree_.is_mine(tree_box<D>{});
     tree_.work.run(
-        tree_.options.name + ", reconstruct", tree_.meter, [&](errand<D>& one) { hand_on(one); },
+        tree_.options.name + ", reconstruct", tree_.meter, begins::at_the_root,
+        [&](errand<D>& one) { hand_on(one); },
         [&] {
           if (!std::exchange(root, false)) return false;
           if (own_.at({}).leaf == 0) spread({}, own_.at({}));
@@ -55,7 +57,7 @@ class tree_changer {
     std::size_t next = 0;
     std::vector<tree_box<D>> dropped;
     tree_.work.run(
-        tree_.options.name + ", truncate", tree_.meter,
+        tree_.options.name + ", truncate", tree_.meter, begins::anywhere,
         [&](errand<D>& one) {
           if (one.word == drop)
             dropped.push_back(one.to);
