@@ -57,8 +57,10 @@ std::size_t most_entries(std::span<const sparse_factors<T, I>> terms) {
   std::size_t sum = 0;
   for (std::size_t i = 0; i < terms.front().a.rows(); ++i) {
     std::size_t products = 0;
-    for (const auto& [a, b] : terms)
-      for (I k : a.row(i).columns()) products += b.row_size(static_cast<std::size_t>(k));
+    for (const auto& [a, b] : terms) {
+      const auto columns = a.row(i).columns();
+      for (I k : columns) products += b.row_size(static_cast<std::size_t>(k));
+    }
     sum += std::min(products, terms.front().b.shape().columns);
   }
   return sum;
