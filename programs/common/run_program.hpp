@@ -4,6 +4,7 @@
 #include <common/refuse.hpp>
 #include <farside/core/runtime.hpp>
 #include <toolkit/option_reader.hpp>
+#include <toolkit/words.hpp>
 
 #include <string>
 #include <vector>
@@ -32,6 +33,15 @@ int run_program(const char* program, int argc, char** argv, Body body) {
     if (problem.starts_with("farside: ")) problem.erase(0, 9);
     refuse(program, problem);
   });
+}
+
+/// Refuses an option that is not known, with one that may have been meant.
+[[noreturn]] inline void refuse_option(const std::string& given,
+                                       const std::vector<std::string>& known) {
+  const std::string meant = toolkit::nearest(given, known);
+  throw toolkit::wrong_option("there is no option " + given +
+                              (meant.empty() ? "" : "; did you mean " + meant + "?") +
+                              "; --help lists them");
 }
 
 }  // namespace programs

@@ -1,7 +1,7 @@
 // The self-consistent field of a small molecule.
 #include "fock.hpp"
 
-#include <common/one_line.hpp>
+#include <common/run_program.hpp>
 
 #include <cstdio>
 #include <memory>
@@ -164,5 +164,5 @@ int run(const std::vector<std::string>& words) {
 }  // namespace scf_program
 
 int main(int argc, char** argv) {
-  return programs::run_with_one_line("scf", argc, argv, scf_program::run);
+  return programs::run_program("scf", argc, argv, scf_program::run);
 }

@@ -1,7 +1,7 @@
 // Sparse matrix times vector: the Laplacian of a grid.
 #include "product.hpp"
 
-#include <common/one_line.hpp>
+#include <common/run_program.hpp>
 #include <farside/algorithms/array_operations.hpp>
 
 #include <cmath>
@@ -207,5 +207,5 @@ int run(const std::vector<std::string>& words) {
 }  // namespace spmv_program
 
 int main(int argc, char** argv) {
-  return programs::run_with_one_line("spmv", argc, argv, spmv_program::run);
+  return programs::run_program("spmv", argc, argv, spmv_program::run);
 }

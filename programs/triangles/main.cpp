@@ -1,7 +1,7 @@
 // Counts the triangles of a graph.
 #include "count.hpp"
 
-#include <common/one_line.hpp>
+#include <common/run_program.hpp>
 #include <farside/algorithms/matrix_files.hpp>
 #include <farside/algorithms/matrix_generators.hpp>
 
@@ -198,5 +198,5 @@ int run(const std::vector<std::string>& words) {
 }  // namespace triangles_program
 
 int main(int argc, char** argv) {
-  return programs::run_with_one_line("triangles", argc, argv, triangles_program::run);
+  return programs::run_program("triangles", argc, argv, triangles_program::run);
 }

@@ -139,11 +139,16 @@ std::vector<triplet<T>> without_duplicates(
   return result;
 }
 
-/// Collects entries at their owners.
+/// Collects entries at their owners. `about`: how many this member may get, for room.
 template <class T, class Owner, class Read>
-std::vector<located_entry<T>> collect_entries(Owner& owner, const team& over, Read&& read) {
+std::vector<located_entry<T>> collect_entries(Owner& owner, std::size_t about, const team& over,
+                                              Read&& read) {
   exchange<located_entry<T>> mail({.over = over});
   std::vector<located_entry<T>> mine;
+  try {
+    mine.reserve(about);
+  } catch (const std::exception&) {  // it saves copies, and what there is may be enough
+  }
   auto take = [&](std::span<const located_entry<T>> some) {
     mine.insert(mine.end(), some.begin(), some.end());
   };
@@ -183,7 +188,7 @@ matrix_entries<T> read_matrix(const std::string& path, OwnerOf&& owner_of,
     result.file = shared.file().info();
     auto owner = owner_of(result.file.shape);
     std::string problem;
-    mine = detail::collect_entries<T>(owner, over, [&](auto&& sink) {
+    mine = detail::collect_entries<T>(owner, 0, over, [&](auto&& sink) {
       problem = detail::problem_of([&] {
         detail::binary_entries<T>(shared.file(), rows, sink);
         return std::string();
@@ -195,7 +200,8 @@ matrix_entries<T> read_matrix(const std::string& path, OwnerOf&& owner_of,
     result.file = reader->info();
     reader->prepare();
     auto owner = owner_of(result.file.shape);
-    mine = detail::collect_entries<T>(owner, over, [&](auto&& sink) { reader->entries(sink); });
+    mine = detail::collect_entries<T>(owner, reader->entries_about(), over,
+                                      [&](auto&& sink) { reader->entries(sink); });
     reader->check();
   }
   result.shape = result.file.shape;

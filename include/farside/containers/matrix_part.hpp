@@ -30,8 +30,10 @@ constexpr index_range even_part(std::size_t n, std::size_t part, std::size_t par
 
 /// Which of the `parts` even parts of 0 .. n - 1 has number i. Local; no communication.
 constexpr std::size_t even_part_of(std::size_t n, std::size_t i, std::size_t parts) {
-  __extension__ using wide = unsigned __int128;
   // The last part that begins at i or before: floor(n p / parts) <= i is n p < (i + 1) parts.
+  std::size_t product;
+  if (!__builtin_mul_overflow(i + 1, parts, &product)) return (product - 1) / n;
+  __extension__ using wide = unsigned __int128;  // whose division takes long
   return static_cast<std::size_t>(((static_cast<wide>(i) + 1) * parts - 1) / n);
 }
 

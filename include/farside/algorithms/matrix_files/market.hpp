@@ -1,10 +1,13 @@
 // Matrix Market files, as NIST defines them: header and lines. Local.
 //
-//   %%MatrixMarket matrix coordinate real general     coordinate | array; real | integer | complex
-//   | % comments                                        pattern; general | symmetric |
-//   skew-symmetric 3 4 2                                             | hermitian; rows, columns,
-//   entries 1 1 0.5                                           row, column, value, counted from 1 3
-//   4 -1e3
+//   %%MatrixMarket matrix coordinate real general
+//   % comments
+//   3 4 2          rows, columns, entries
+//   1 1 0.5        row, column, value; counted from 1
+//   3 4 -1e3
+//
+// Instead of coordinate: array; of real: integer, complex, pattern; of general: symmetric,
+// skew-symmetric, hermitian.
 //
 // Blanks at either end of a line, blank lines, comments between entries, carriage returns before
 // newlines and letters of either case in the header are accepted; nothing else that the format does

@@ -4,10 +4,12 @@
 #include <farside/algorithms/matrix_files/format.hpp>
 #include <farside/base/error.hpp>
 
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <system_error>
@@ -43,6 +45,11 @@ class text_cursor {
   /// A whole number from `least` to `most`.
   std::uint64_t count(const char* what, std::uint64_t least, std::uint64_t most) {
     skip_blanks();
+    if (const auto [number, length] = short_count();
+        length != 0 && number >= least && number <= most) {
+      at_ += length;
+      return number;
+    }
     const char* begin = at_;
     std::uint64_t value = 0;
     if (*at_ == '+') ++at_;
@@ -94,6 +101,30 @@ class text_cursor {
 
  private:
   static bool ends_field(char c) { return blank(c) || c == '\n'; }
+
+  struct short_number {
+    std::uint64_t value;
+    std::size_t length;  ///< 0: it is longer, or is none
+  };
+  /// A number of less than 8 digits, whose field ends behind it: most row and column numbers are such.
+  /// All digits at once, where the steps for one digit would wait for those for the one before.
+  short_number short_count() const {
+    if (std::endian::native != std::endian::little || end_ - at_ < 8) return {};
+    std::uint64_t bytes;
+    std::memcpy(&bytes, at_, 8);
+    constexpr std::uint64_t ones = 0x0101010101010101;
+    // The high bit of each byte that is no digit. Nothing carries into a byte before the first such
+    // one, and only that counts.
+    const std::uint64_t other = (((bytes ^ ones * '0') + ones * (0x80 - 10)) | bytes) & ones * 0x80;
+    const auto digits = static_cast<std::size_t>(std::countr_zero(other)) / 8;
+    if (digits == 0 || digits >= 8 || !ends_field(at_[digits])) return {};
+    // Digits to the upper bytes, zeros before them. Then pairs, fours, and eight are joined.
+    std::uint64_t value = (bytes ^ ones * '0') << (64 - 8 * digits);
+    value = (value * 10 + (value >> 8)) & 0x00ff00ff00ff00ff;
+    value = (value * 100 + (value >> 16)) & 0x0000ffff0000ffff;
+    value = (value * 10000 + (value >> 32)) & 0xffffffff;
+    return {value, digits};
+  }
 
   template <class T>
   T value_of(matrix_values kind, const char* what) {

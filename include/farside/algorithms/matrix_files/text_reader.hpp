@@ -66,6 +66,12 @@ class text_reader {
 
   const matrix_file_info& info() const { return info_; }
 
+  /// How many entries each member hands out, if the file says so and they are divided evenly.
+  std::size_t entries_about() const {
+    const std::uint64_t both = info_.symmetry == matrix_symmetry::general ? 1 : 2;
+    return static_cast<std::size_t>(info_.entries / over_.size() * both);
+  }
+
   /// Collective: what must be done before entries are handed out.
   void prepare() {
     if (info_.array) read_array();

@@ -26,13 +26,14 @@ class tiled_product final : public product<A, B, C, Over> {
           return of_c ? c.layout().owner(tile) : a.owner(tile);
         });
       });
-      if (how.stealing == stealing::random)
-        source_ = random_stealing(*grid_, still, of_c, tiles, me);
-      else
-        source_ = near_stealing(*grid_, still, of_c, tiles, me, [&](const multiply_task& task) {
-          return c.layout().owner(task.c) == me || a.owner({task.c.row, task.first}) == me ||
-                 b.owner({task.first, task.c.column}) == me;
-        });
+      // Sums of several pieces have no place in the order of ordered mode.
+      const bool together = of_c && !how.ordered;
+      auto is_wanted = [this, me, any = how.stealing == stealing::random](matrix_index tile,
+                                                                          std::size_t k) {
+        return any || base::c_.layout().owner(tile) == me || base::a_.owner({tile.row, k}) == me ||
+               base::b_.owner({k, tile.column}) == me;
+      };
+      source_ = stealing_tasks(*grid_, of_c, tiles, me, together, is_wanted);
     } else if (of_c) {
       source_ = stationary_c_tasks(c.my_tiles(), tiles);
     } else if (chosen == stationary::a) {
@@ -84,8 +85,8 @@ class sliced_product final : public product<A, B, C, Over> {
   std::optional<multiply_task> next_task() override { return source_(); }
   bool is_empty(const multiply_task&, std::size_t) const override { return false; }
   void fetch(fetched& piece) override {
-    const matrix_index first = base::c_.layout().first_of(piece.task.c);
-    const matrix_shape of = base::c_.layout().tile_shape(piece.task.c);
+    const matrix_index first = base::c_.layout().first_of(piece.task->c);
+    const matrix_shape of = base::c_.layout().tile_shape(piece.task->c);
     const index_range rows{first.row, first.row + of.rows},
         columns{first.column, first.column + of.columns},
         depth{piece.k * depth_, std::min((piece.k + 1) * depth_, base::a_.shape().columns)};
@@ -134,7 +135,7 @@ class summa_product final : public product<A, B, C, Over> {
     while (row_ && k_ < base::a_.grid_shape().columns) {
       if (at_ == 0) exchange();
       if (at_ < own_.size()) {
-        multiply_task task{own_[at_], k_, 1, 1, 0};
+        multiply_task task{own_[at_], {k_}};
         if (++at_ == own_.size()) at_ = 0, ++k_;
         return task;
       }
@@ -156,8 +157,8 @@ class summa_product final : public product<A, B, C, Over> {
   }
   bool is_empty(const multiply_task&, std::size_t) const override { return false; }
   void fetch(fetched& piece) override {
-    piece.a = future<tile_a>::ready(tile_a(in_row_.at(piece.task.c.row).view()));
-    piece.b = future<tile_b>::ready(tile_b(in_column_.at(piece.task.c.column).view()));
+    piece.a = future<tile_a>::ready(tile_a(in_row_.at(piece.task->c.row).view()));
+    piece.b = future<tile_b>::ready(tile_b(in_column_.at(piece.task->c.column).view()));
   }
 
   /// The tiles of this k that are needed in this member's row and column of the grid. Those of the

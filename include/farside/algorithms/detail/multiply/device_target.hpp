@@ -113,9 +113,9 @@ class device_dense_target : device_target_base<C, Over> {
     if (leaving_.where) {
       settle();
       base::send_block(task.c, std::exchange(leaving_, {}), pointer_cast<std::byte>(to_.data),
-                       {.order = part_number(task)});
+                       {.order = task.part});
     } else if (how.ordered) {
-      arrive(task.c, part_number(task), std::move(aside_));
+      arrive(task.c, task.part, std::move(aside_));
     }
   }
   void give_up() {
@@ -197,14 +197,14 @@ class device_sparse_target : device_target_base<C, Over> {
   void end(const multiply_task& task) {
     part made = std::exchange(part_, nullptr);
     if (base::is_mine(task.c)) {
-      arrive(task.c, part_number(task), std::move(made));
+      arrive(task.c, task.part, std::move(made));
     } else if (made->nnz() != 0 || how.ordered) {
       const auto view = made->view();
       auto leaving = base::room(
           made->bytes(), [&] { return std::function<void()>([made]() mutable { made.reset(); }); });
       const auto at = pointer_cast<std::byte>(view.row_begin);
       base::send_block(task.c, std::move(leaving), at,
-                       {.nnz = view.nnz, .sorted = view.sorted, .order = part_number(task)});
+                       {.nnz = view.nnz, .sorted = view.sorted, .order = task.part});
     }
   }
   void give_up() { part_.reset(); }

@@ -112,8 +112,7 @@ void for_each_piece(stationary algorithm, const A& a, const B& b, const C& c, Vi
     for (rank_t member = 0; member < c.members().size(); ++member) {
       auto source = layered_tasks(member, c.members().size(), c.shape(), tiles);
       while (auto task = source())
-        for (std::size_t n = 0; n < task->count; ++n)
-          visit(member, task->c, task->k(n), n + 1 == task->count);
+        for (std::size_t k : task->ks) visit(member, task->c, k, k == task->ks.back());
     }
     return;
   }

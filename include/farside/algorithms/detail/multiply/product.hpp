@@ -134,7 +134,7 @@ class product : public multiply_work {
 
  protected:
   struct fetched {
-    multiply_task task;
+    std::shared_ptr<const multiply_task> task;
     std::size_t k;
     bool first, last, empty;
     future<tile_a> a;
@@ -147,7 +147,7 @@ class product : public multiply_work {
     return a_.is_empty({task.c.row, k}) || b_.is_empty({k, task.c.column});
   }
   virtual void fetch(fetched& piece) {
-    const matrix_index at_a{piece.task.c.row, piece.k}, at_b{piece.k, piece.task.c.column};
+    const matrix_index at_a{piece.task->c.row, piece.k}, at_b{piece.k, piece.task->c.column};
     count_fetch(a_, at_a);
     count_fetch(b_, at_b);
     piece.a = a_.async_tile(at_a);
@@ -200,22 +200,25 @@ class product : public multiply_work {
   void fill_pipeline() {
     while (pipeline_.size() < 2) {
       if (!task_) {
-        task_ = next_task();
+        auto task = next_task();
+        if (!task) return;
+        task_ = std::make_shared<const multiply_task>(std::move(*task));
         done_ = 0;
-        if (!task_) return;
       }
-      fetched next{*task_, task_->k(done_), done_ == 0, done_ + 1 == task_->count, false, {}, {}};
+      const std::size_t last = task_->ks.size() - 1;
+      fetched next{task_, task_->ks[done_], done_ == 0, done_ == last, false, {}, {}};
       next.empty = is_empty(*task_, next.k);
       if (!next.empty) {
         stopwatch until_begun(times_.communicate);
         fetch(next);
       }
-      if (++done_ == task_->count) task_.reset();
+      if (++done_ > last) task_.reset();
       pipeline_.push_back(std::move(next));
     }
   }
   void multiply(fetched& piece) {
-    if (piece.first) target_.start(piece.task);
+    const multiply_task& task = *piece.task;
+    if (piece.first) target_.start(task);
     if (!piece.empty) {
       std::optional<tile_a> a;
       std::optional<tile_b> b;
@@ -224,27 +227,27 @@ class product : public multiply_work {
         a = piece.a.get();
         b = piece.b.get();
       }
-      compute(piece.task, [&]() -> std::vector<std::size_t> {
+      compute(task, [&]() -> std::vector<std::size_t> {
         if constexpr (holds_pieces) {
-          if (target_.piece(piece.task, std::move(*a), std::move(*b))) {
+          if (target_.piece(task, std::move(*a), std::move(*b))) {
             held_.push_back(piece.k);
             return {};
           }
         } else {
-          target_.piece(piece.task, std::move(*a), std::move(*b));
+          target_.piece(task, std::move(*a), std::move(*b));
         }
         return {piece.k};
       });
     }
     if constexpr (holds_pieces)
       if (piece.last && !held_.empty())
-        compute(piece.task, [&] {
-          target_.multiply_held(piece.task);
+        compute(task, [&] {
+          target_.multiply_held(task);
           return std::exchange(held_, {});
         });
     ++times_.pieces;
-    times_.stolen += piece.task.stolen;
-    if (piece.last) target_.end(piece.task);
+    times_.stolen += task.stolen;
+    if (piece.last) target_.end(task);
   }
 
   /// Whether pieces of a task may be multiplied together, at its end.
@@ -271,9 +274,9 @@ class product : public multiply_work {
   std::function<void()> drain_;
   target_type target_;
   std::deque<fetched> pipeline_;
-  std::optional<multiply_task> task_;  ///< whose pieces are being fetched
-  std::size_t done_ = 0;               ///< how many of them
-  std::vector<std::size_t> held_;      ///< the k of pieces that were not multiplied yet
+  std::shared_ptr<const multiply_task> task_;  ///< whose pieces are being fetched
+  std::size_t done_ = 0;                       ///< how many of them
+  std::vector<std::size_t> held_;              ///< the k of pieces that were not multiplied yet
   std::exception_ptr failure_;
   bool given_up_ = false;  ///< after a failure
   std::uint64_t begin_ = 0;

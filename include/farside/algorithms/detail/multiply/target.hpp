@@ -1,6 +1,5 @@
-// Where products of tiles go: the tiles of C that this member has, or partial tiles that are sent
-// to
-// the members that have them.
+// Where products of tiles go: the tiles of C that this member has, or partial tiles that are
+// sent to the members that have them.
 //
 //   start(task)  piece(A tile, B tile) ...  end(task)      what this member multiplies
 //     piece may hold tiles back: then multiply_held(task) comes before end(task)
@@ -74,9 +73,6 @@ inline constexpr bool is_sparse_tile = false;
 template <class T, class I>
 inline constexpr bool is_sparse_tile<sparse_tile<T, I>> = true;
 
-/// The number of a task's part among those of its tile, for ordered mode.
-inline std::uint64_t part_number(const multiply_task& task) { return task.first; }
-
 template <class C, class Over>
 class dense_target : target_base<C, Over> {
   using base = target_base<C, Over>;
@@ -117,9 +113,9 @@ class dense_target : target_base<C, Over> {
   }
   void end(const multiply_task& task) {
     if (leaving_.where)
-      base::send(task.c, std::exchange(leaving_, {}), {.order = part_number(task)});
+      base::send(task.c, std::exchange(leaving_, {}), {.order = task.part});
     else if (how.ordered)
-      arrive(task.c, part_number(task), std::move(aside_));
+      arrive(task.c, task.part, std::move(aside_));
   }
   /// The task cannot be done.
   void give_up() {
@@ -216,13 +212,12 @@ class sparse_target : target_base<C, Over> {
     csr<T, I> part = part_->result();
     part_.reset();
     if (base::is_mine(task.c)) {
-      arrive(task.c, part_number(task), std::move(part));
+      arrive(task.c, task.part, std::move(part));
     } else if (part.nnz() != 0 || how.ordered) {
       const csr_block<T, I> shape{part.rows(), part.nnz()};
       auto leaving = base::room(shape.bytes());
       write(shape, part.view(), leaving.data());
-      base::send(task.c, leaving,
-                 {.nnz = part.nnz(), .sorted = part.sorted(), .order = part_number(task)});
+      base::send(task.c, leaving, {.nnz = part.nnz(), .sorted = part.sorted(), .order = task.part});
     }
   }
   void give_up() {

@@ -21,18 +21,26 @@
 #include <functional>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
-/// Pieces of a tile of C: n-th of them has k = first + step * ((n + offset) % count).
+/// Some pieces of a tile of C, in the order in which they are multiplied.
 struct multiply_task {
   matrix_index c;
-  std::size_t first = 0, step = 1, count = 0, offset = 0;
+  std::vector<std::size_t> ks;
+  std::size_t part = 0;  ///< the number of their sum among those of the tile, in ordered mode
   bool stolen = false;
   bool whole = false;  ///< these are all pieces of the tile
-
-  std::size_t k(std::size_t n) const { return first + step * ((n + offset) % count); }
 };
+
+/// 0 .. count - 1, begun in another place: number n is first + step * ((n + offset) mod count).
+inline std::vector<std::size_t> turned(std::size_t first, std::size_t step, std::size_t count,
+                                       std::size_t offset) {
+  std::vector<std::size_t> numbers(count);
+  for (std::size_t n = 0; n < count; ++n) numbers[n] = first + step * ((n + offset) % count);
+  return numbers;
+}
 
 /// Gives tasks one after another, and then none.
 using task_source = std::function<std::optional<multiply_task>()>;
@@ -56,21 +64,21 @@ inline task_source stationary_c_tasks(std::vector<matrix_index> own, tile_counts
   const std::size_t count = tiles.k == 0 ? 0 : own.size();
   return sequence(count, [own = std::move(own), tiles](std::size_t at) {
     const matrix_index c = own[at];
-    return multiply_task{c, 0, 1, tiles.k, (c.row + c.column) % tiles.k, false, true};
+    return multiply_task{c, turned(0, 1, tiles.k, c.row + c.column), 0, false, true};
   });
 }
 inline task_source stationary_a_tasks(std::vector<matrix_index> own, tile_counts tiles) {
   const std::size_t count = own.size() * tiles.n;
   return sequence(count, [own = std::move(own), tiles](std::size_t at) {
     const matrix_index a = own[at / tiles.n];
-    return multiply_task{{a.row, (at + a.row + a.column) % tiles.n}, a.column, 1, 1, 0};
+    return multiply_task{{a.row, (at + a.row + a.column) % tiles.n}, {a.column}, a.column};
   });
 }
 inline task_source stationary_b_tasks(std::vector<matrix_index> own, tile_counts tiles) {
   const std::size_t count = own.size() * tiles.m;
   return sequence(count, [own = std::move(own), tiles](std::size_t at) {
     const matrix_index b = own[at / tiles.m];
-    return multiply_task{{(at + b.row + b.column) % tiles.m, b.column}, b.row, 1, 1, 0};
+    return multiply_task{{(at + b.row + b.column) % tiles.m, b.column}, {b.row}, b.row};
   });
 }
 
@@ -96,7 +104,7 @@ inline task_source layered_tasks(rank_t me, rank_t members, matrix_shape c_shape
   const std::size_t count = mine == 0 ? 0 : own.size();
   return sequence(count, [own = std::move(own), layer, layers, mine](std::size_t at) {
     const matrix_index c = own[at];
-    return multiply_task{c, layer, layers, mine, (c.row + c.column) % mine};
+    return multiply_task{c, turned(layer, layers, mine, c.row + c.column), layer};
   });
 }
 

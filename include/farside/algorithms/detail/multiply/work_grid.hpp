@@ -2,13 +2,14 @@
 //
 // Pieces are grouped by the tile that stays where it is: of stationary C the n-th piece of tile
 // (i, j) has k = (n + i + j) mod K, of stationary A that of tile (i, k) has j = (n + i + k) mod N. The
-// owner of such a tile has words for its pieces, which all members change by atomics only:
+// owner of such a tile has a bit for each piece, in words of 64. A member that wants pieces reads a
+// word, chooses among the bits that are 0, and sets them by fetch_or. It has those that were 0 in the
+// result. So every piece is taken exactly once: a bit goes from 0 to 1 once, and only who has set it
+// saw it 0.
 //
-//   random   a counter for each tile: fetch_add gives the next piece of it      (a grid of 2-D)
-//   near     a bit for each piece: fetch_or, whose result says who was first    (a grid of 3-D)
-//
-// The owner itself takes its pieces in no other way. So every piece is taken exactly once: a counter
-// gives each number once, and a bit is set by one member only.
+// Pieces of one tile of C are best multiplied by one member: their sum is one partial tile. So a member
+// takes all that are left of a tile at once. Only of the last tile of an owner, when others have
+// nothing else to do soon, it takes half of them. Owners take the lowest numbers, others the highest.
 #pragma once
 
 #include <farside/algorithms/detail/multiply/tasks.hpp>
@@ -18,6 +19,8 @@
 #include <farside/core/detail/together.hpp>
 #include <farside/core/memory.hpp>
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -29,14 +32,18 @@ class work_grid {
   /// is good for `pieces`.
   template <class Owner>
   work_grid(const team& over, matrix_shape tiles, std::size_t pieces, Owner owner)
-      : over_(over), tiles_(tiles), words_((pieces + 63) / 64), place_(tiles.size()) {
-    std::vector<std::size_t> own(over.size());
+      : over_(over),
+        tiles_(tiles),
+        pieces_(pieces),
+        words_((pieces + 63) / 64),
+        counts_(over.size()),
+        place_(tiles.size()) {
     owners_.reserve(tiles.size());
     for (std::size_t t = 0; t < tiles.size(); ++t) {
       owners_.push_back(owner({t / tiles.columns, t % tiles.columns}));
-      place_[t] = own[owners_[t]]++;
+      place_[t] = counts_[owners_[t]]++;
     }
-    const std::size_t mine = own[over.rank()] * words_;
+    const std::size_t mine = counts_[over.rank()] * words_;
     parts_ = alloc_together<std::uint64_t>(over, "multiply: the grid of work", mine);
     if (mine != 0) put(parts_[over.rank()], std::vector<std::uint64_t>(mine).data(), mine);
     barrier(over);
@@ -46,33 +53,65 @@ class work_grid {
 
   rank_t owner(matrix_index tile) const { return owners_[number(tile)]; }
 
-  /// The number of a piece of a tile that nobody has taken, or one that is too large. 1 atomic.
-  std::size_t take(matrix_index tile) {
-    ptr<std::uint64_t> counter = words(tile);
-    if (FARSIDE_MUTANT(piece_read_then_written)) {
-      std::uint64_t next = atomic_load(counter);
-      atomic_store(counter, next + 1);
-      return next;
-    }
-    return fetch_add(counter, std::uint64_t{1});
+  /// Whether its owner has no tile behind this one.
+  bool is_last(matrix_index tile) const {
+    const std::size_t t = number(tile);
+    return place_[t] + 1 == counts_[owners_[t]];
   }
-  /// Whether this member is the one that takes a piece. 1 atomic.
-  bool claim(matrix_index tile, std::size_t n) {
-    const std::uint64_t bit = std::uint64_t{1} << n % 64;
-    ptr<std::uint64_t> word = words(tile) + static_cast<std::ptrdiff_t>(n / 64);
-    if (FARSIDE_MUTANT(piece_looked_at_then_claimed)) {
-      bool free = (atomic_load(word) & bit) == 0;
-      fetch_or(word, bit);
-      return free;
+
+  /// How many of the pieces that are free and wanted.
+  enum class share { all, half, one };
+
+  /// Takes pieces of a tile, of those for which is_wanted(number), and returns their numbers, from the
+  /// lowest on. None: all that are wanted were taken. 2 atomics, and 2 more for each time that others were
+  /// quicker; 1 where none is free.
+  template <class IsWanted>
+  std::vector<std::size_t> take(matrix_index tile, IsWanted is_wanted, share how) {
+    const bool mine = owner(tile) == over_.rank();
+    for (std::size_t at = 0; at < words_; ++at) {
+      const std::size_t w = mine ? at : words_ - 1 - at, first = w * 64;
+      const std::size_t count = std::min<std::size_t>(64, pieces_ - first);
+      const std::uint64_t taken = take_of(
+          words(tile) + static_cast<std::ptrdiff_t>(w), ~std::uint64_t{0} >> (64 - count),
+          [&](std::size_t n) { return is_wanted(first + n); }, how, mine);
+      if (taken == 0) continue;
+      std::vector<std::size_t> numbers;
+      for_each_bit(taken, [&](std::size_t n) { numbers.push_back(first + n); });
+      return numbers;
     }
-    return (fetch_or(word, bit) & bit) == 0;
-  }
-  /// Whether it was not taken a moment ago. 1 atomic.
-  bool seems_free(matrix_index tile, std::size_t n) {
-    return (atomic_load(words(tile) + static_cast<std::ptrdiff_t>(n / 64)) >> n % 64 & 1) == 0;
+    return {};
   }
 
  private:
+  template <class Visit>
+  static void for_each_bit(std::uint64_t bits, Visit visit) {
+    for (; bits != 0; bits &= bits - 1) visit(static_cast<std::size_t>(std::countr_zero(bits)));
+  }
+
+  /// Bits of a word, of those of `pieces`, that this member has set. 0: all that are wanted are set.
+  template <class IsWanted>
+  static std::uint64_t take_of(ptr<std::uint64_t> word, std::uint64_t pieces, IsWanted is_wanted,
+                               share how, bool lowest) {
+    while (true) {
+      const std::uint64_t before = atomic_load(word);
+      std::uint64_t chosen = 0;
+      for_each_bit(pieces & ~before, [&](std::size_t n) {
+        if (is_wanted(n)) chosen |= std::uint64_t{1} << n;
+      });
+      if (chosen == 0) return 0;
+      const auto free = static_cast<std::size_t>(std::popcount(chosen));
+      const std::size_t enough = how == share::all ? free : how == share::half ? (free + 1) / 2 : 1;
+      for (std::size_t more = free - enough; more != 0; --more)
+        chosen &= lowest ? ~std::bit_floor(chosen) : chosen - 1;
+      if (FARSIDE_MUTANT(piece_read_then_written)) {
+        atomic_store(word, before | chosen);
+        return chosen;
+      }
+      const std::uint64_t won = chosen & ~fetch_or(word, chosen);
+      if (FARSIDE_MUTANT(piece_taken_by_all_who_saw_it_free)) return chosen;
+      if (won != 0) return won;
+    }
+  }
   std::size_t number(matrix_index tile) const { return tile.row * tiles_.columns + tile.column; }
   ptr<std::uint64_t> words(matrix_index tile) const {
     const std::size_t t = number(tile);
@@ -81,77 +120,46 @@ class work_grid {
 
   team over_;
   matrix_shape tiles_;
-  std::size_t words_;               ///< for each tile
-  std::vector<rank_t> owners_;      ///< of each tile
-  std::vector<std::size_t> place_;  ///< of each tile among its owner's
+  std::size_t pieces_, words_;       ///< of each tile
+  std::vector<std::size_t> counts_;  ///< of tiles, by owner
+  std::vector<rank_t> owners_;       ///< of each tile
+  std::vector<std::size_t> place_;   ///< of each tile among its owner's
   std::vector<ptr<std::uint64_t>> parts_;
 };
 
-/// A piece as a task of its own, of the n-th piece of a stationary tile.
-inline multiply_task piece_task(bool of_c, matrix_index tile, std::size_t n, tile_counts tiles) {
-  if (of_c) return {tile, (n + tile.row + tile.column) % tiles.k, 1, 1, 0};
-  return {{tile.row, (n + tile.row + tile.column) % tiles.n}, tile.column, 1, 1, 0};
-}
-
-/// Own tiles first, then those of others in random order, until all pieces of all are taken.
-inline task_source random_stealing(work_grid& grid, matrix_shape stationary, bool of_c,
-                                   tile_counts tiles, rank_t me) {
+/// Own tiles first, then those of others in random order, until no piece is left that is wanted:
+/// is_wanted(tile of C, k). `together`: pieces of a tile may become one sum.
+template <class IsWanted>
+task_source stealing_tasks(work_grid& grid, bool of_c, tile_counts tiles, rank_t me, bool together,
+                           IsWanted is_wanted) {
+  using share = work_grid::share;
+  const matrix_shape still{tiles.m, of_c ? tiles.n : tiles.k};
+  const std::size_t pieces = of_c ? tiles.k : tiles.n;
   std::vector<matrix_index> own, others;
-  for (std::size_t t = 0; t < stationary.size(); ++t) {
-    matrix_index tile{t / stationary.columns, t % stationary.columns};
+  for (std::size_t t = 0; pieces != 0 && t < still.size(); ++t) {
+    const matrix_index tile{t / still.columns, t % still.columns};
     (grid.owner(tile) == me ? own : others).push_back(tile);
   }
   for (std::size_t n = others.size(); n > 1; --n)
     std::swap(others[n - 1], others[mix(std::uint64_t{me} << 32 | n) % n]);
-  const std::size_t mine = own.size(), pieces = of_c ? tiles.k : tiles.n;
   own.insert(own.end(), others.begin(), others.end());
-  return [&grid, own = std::move(own), mine, pieces, of_c, tiles,
-          at = std::size_t{0}]() mutable -> std::optional<multiply_task> {
-    for (; at < own.size(); ++at) {
-      const std::size_t n = grid.take(own[at]);
-      if (n >= pieces) continue;
-      multiply_task task = piece_task(of_c, own[at], n, tiles);
-      task.stolen = at >= mine;
-      return task;
-    }
-    return std::nullopt;
-  };
-}
-
-/// Own pieces first, then those of others of which another tile is this member's: `is_near(task)`.
-template <class IsNear>
-task_source near_stealing(work_grid& grid, matrix_shape stationary, bool of_c, tile_counts tiles,
-                          rank_t me, IsNear is_near) {
-  struct candidate {
-    matrix_index tile;
-    std::size_t n;
-    bool stolen;
-  };
-  std::vector<candidate> own, others;
-  const std::size_t pieces = of_c ? tiles.k : tiles.n;
-  for (std::size_t t = 0; t < stationary.size(); ++t) {
-    const matrix_index tile{t / stationary.columns, t % stationary.columns};
-    const bool mine = grid.owner(tile) == me;
-    for (std::size_t n = 0; n < pieces; ++n) {
-      if (mine)
-        own.push_back({tile, n, false});
-      else if (is_near(piece_task(of_c, tile, n, tiles)))
-        others.push_back({tile, n, true});
-    }
-  }
-  // Helpers begin where owners end, and each somewhere else.
-  for (std::size_t n = others.size(); n > 1; --n)
-    std::swap(others[n - 1], others[mix(std::uint64_t{me} << 32 | n) % n]);
-  own.insert(own.end(), others.begin(), others.end());
-  return [&grid, all = std::move(own), of_c, tiles,
+  return [=, &grid, all = std::move(own),
           at = std::size_t{0}]() mutable -> std::optional<multiply_task> {
     for (; at < all.size(); ++at) {
-      const auto& [tile, n, stolen] = all[at];
-      if (stolen && !grid.seems_free(tile, n)) continue;
-      if (!grid.claim(tile, n)) continue;
-      multiply_task task = piece_task(of_c, tile, n, tiles);
-      task.stolen = stolen;
-      ++at;
+      const matrix_index tile = all[at];
+      auto turned_to = [&](std::size_t n) { return (n + tile.row + tile.column) % pieces; };
+      auto c_of = [&](std::size_t n) { return of_c ? tile : matrix_index{tile.row, turned_to(n)}; };
+      auto k_of = [&](std::size_t n) { return of_c ? turned_to(n) : tile.column; };
+      std::vector<std::size_t> taken = grid.take(
+          tile, [&](std::size_t n) { return is_wanted(c_of(n), k_of(n)); },
+          !together            ? share::one
+          : grid.is_last(tile) ? share::half
+                               : share::all);
+      if (taken.empty()) continue;
+      multiply_task task{c_of(taken[0]), {}, k_of(taken[0])};
+      for (std::size_t n : taken) task.ks.push_back(k_of(n));
+      task.stolen = grid.owner(tile) != me;
+      task.whole = of_c && taken.size() == pieces;
       return task;
     }
     return std::nullopt;
