@@ -135,7 +135,7 @@ class summa_product final : public product<A, B, C, Over> {
     while (row_ && k_ < base::a_.grid_shape().columns) {
       if (at_ == 0) exchange();
       if (at_ < own_.size()) {
-        multiply_task task{own_[at_], {k_}};
+        multiply_task task{own_[at_], {k_}, k_};
         if (++at_ == own_.size()) at_ = 0, ++k_;
         return task;
       }
