@@ -1,7 +1,8 @@
 // Where objects of keys were found, so that reading one again is one get: the index is not asked.
 //
-// It grows with what it is used for, as a rank may read few keys or all of them: where more places
-// were driven out than it has, it gets twice as large, up to 2^18 places.
+// It grows with what it is used for, as a rank may read few keys or all of them: when a 32nd of its
+// places have driven out others it gets twice as large, up to 2^18 places. So a rank that has read keys
+// once, fewer than that, knows nearly all of them.
 #pragma once
 
 #include <farside/containers/detail/map/cell_cache.hpp>
@@ -33,7 +34,7 @@ class place_cache {
   };
 
   void remember(word epoch, word words, ptr<word> at, const K& key) {
-    if (driven_out_ > entries_.size() && entries_.size() < most) grow(epoch);
+    if (driven_out_ > entries_.size() / 32 && entries_.size() < most) grow(epoch);
     if (entries_.empty()) entries_.resize(least);
     insert({epoch, key, at, words}, epoch);
   }
