@@ -26,11 +26,13 @@ struct problem {
 };
 
 /// On many ranks each tile is somebody else's anyway: one problem there, which of two says `turn`.
-std::vector<problem> problems(int turn) {
+std::vector<problem> problems(int turn, stealing help) {
   std::vector<problem> all{{{23, 17}, 19, 5},    {{16, 16}, 16, 8, 30, 3}, {{2, 3}, 4, 9},
                            {{31, 1}, 2, 3, 500}, {{6, 9}, 7, 2, 0},        {{0, 3}, 4, 2},
                            {{5, 3}, 0, 2},       {{1, 1}, 40, 3}};
   if (far::nprocs() > 8) return {all[static_cast<std::size_t>(turn % 2)]};
+  if (help != stealing::none)
+    all.push_back({{2, 2}, 140, 1});  // 70 pieces of a tile of C: two words
   return all;
 }
 
@@ -75,7 +77,7 @@ void check_all(stealing help) {
     const int turn =
         static_cast<int>(algorithm) + matrix_tests::is_sparse<A> + matrix_tests::is_sparse<B>;
     bool ordered = turn / 2 % 2 != 0;
-    for (const problem& of : problems(turn)) {
+    for (const problem& of : problems(turn, help)) {
       // Little memory for partial tiles, so that members wait for room.
       check_product<A, B, C>(of, {.algorithm = algorithm,
                                   .stealing = help,

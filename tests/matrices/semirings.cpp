@@ -89,16 +89,23 @@ FAR_TEST(floating_point_and_complex) {
   }
 }
 
-FAR_TEST(ordered_sums_are_the_same_to_the_last_bit) {
-  far::matrix<double> a({20, 24}, tiles(5, 3)), b({24, 10}, tiles(3, 5)), c({20, 10}, tiles(5, 5)),
-      again({20, 10}, tiles(5, 5));
+namespace {
+
+template <class A, class B, class C>
+void check_ordered() {
+  A a({20, 24}, tiles(5, 3));
+  B b({24, 10}, tiles(3, 5));
+  C c({20, 10}, tiles(5, 5)), again({20, 10}, tiles(5, 5));
+  fill(a, {1, 600});
+  fill(b, {2, 600});
   auto number = [](far::matrix_index at, double& x) {
     x = std::sin(static_cast<double>(at.row * 31 + at.column * 7)) *
         std::exp(static_cast<double>(at.column % 9) * 3);
   };
   a.apply(number);
   b.apply(number);
-  for (stationary algorithm : {stationary::a, stationary::b, stationary::layers, stationary::c})
+  for (stationary algorithm :
+       {stationary::a, stationary::b, stationary::layers, stationary::c, stationary::summa})
     for (stealing help : {stealing::none, stealing::random, stealing::near}) {
       if (help != stealing::none && algorithm != stationary::a && algorithm != stationary::c)
         continue;
@@ -108,6 +115,16 @@ FAR_TEST(ordered_sums_are_the_same_to_the_last_bit) {
       CHECK(everything(c) == everything(again));
       far::barrier();
     }
+}
+
+}  // namespace
+
+FAR_TEST(ordered_sums_are_the_same_to_the_last_bit) {
+  using dense = far::matrix<double>;
+  using sparse = far::sparse_matrix<double>;
+  check_ordered<dense, dense, dense>();
+  check_ordered<sparse, dense, dense>();
+  check_ordered<sparse, sparse, sparse>();
 }
 
 FAR_TEST(inspected_and_filled) {

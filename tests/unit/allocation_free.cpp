@@ -1,5 +1,6 @@
 // What is trivially copyable, or of fixed length, goes in and out of a box, far memory and a future
-// without memory from the heap and without its serializer being asked.
+// without memory from the heap and without its serializer being asked. Caches that get no memory make no
+// operation fail that has succeeded.
 #include <farside/farside.hpp>
 
 #include <cstdlib>
@@ -8,10 +9,15 @@
 #include "check.hpp"
 
 static long allocations = 0;
+static std::size_t most = ~std::size_t{0};  // larger ones are refused
+static long refused = 0;
 
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++allocations;
-  if (void* at = std::malloc(bytes == 0 ? 1 : bytes)) return at;
+  if (bytes > most)
+    ++refused;
+  else if (void* at = std::malloc(bytes == 0 ? 1 : bytes))
+    return at;
   throw std::bad_alloc();
 }
 [[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
@@ -73,6 +79,18 @@ int main(int argc, char** argv) {
   during = allocations - before;
   CHECK(same);
   CHECK(during == 0);
+
+  // What a rank knows of places is in tables of its own, which are made when there is the first one.
+  far::store<long, std::array<long, 20>> things(100);
+  most = 4096;
+  for (long k = 0; k < 3; ++k) {
+    things.put(k, {k, k + 1});
+    same &= things.get(k) == std::array<long, 20>{k, k + 1};
+  }
+  same &= things.size() == 3;
+  most = ~std::size_t{0};
+  CHECK(same);
+  CHECK(refused > 0);
 
   before = allocations;
   auto text = std::make_unique<std::string>(100, 'x');

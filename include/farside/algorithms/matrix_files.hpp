@@ -1,12 +1,16 @@
 // Files of matrices: Matrix Market, edge lists, and a binary form that is mapped. All members of a
 // team read their parts of a file side by side, and write them so.
 //
+//   // all.shape, and all.entries: those that this rank owns
 //   auto all = far::read_matrix<double>("a.mtx", [](far::matrix_shape shape) {
 //     return [=](std::size_t row, std::size_t column) { return owner of that place; };
-//   });                                               // all.shape, all.entries: those this rank
-//   owns far::csr<double> rows = far::read_rows<double>("a.mtx");              // even parts of the
-//   rows far::write_matrix<double>("a.fsm", shape, rows, entries); far::mapped_rows<double>
-//   mapped("a.fsm", far::even_part(n, me, ranks));
+//   });
+//
+//   // even parts of the rows
+//   far::csr<double> rows = far::read_rows<double>("a.mtx");
+//
+//   far::write_matrix<double>("a.fsm", shape, rows, entries);
+//   far::mapped_rows<double> mapped("a.fsm", far::even_part(n, me, ranks));
 //
 // A file that is not what it should be is a matrix_file_error on all members, in one line: with the
 // file, the line if one is to blame, and the reason. What is written appears under its name when it
@@ -107,9 +111,8 @@ void binary_entries(const binary_matrix& file, const index_range& rows, Sink&& s
                                                     : file.columns<std::uint64_t>()[e];
       T value{};
       if (!load(file.values() + header.value_bytes * e, value))
-        throw error(text("farside: ", file.path(), ": the value in row ", r + 1, " and column ",
-                         column + 1, " of type ", header.value_word(), " does not fit ",
-                         value_name<T>()));
+        throw error(text("the value in row ", r + 1, " and column ", column + 1, " of type ",
+                         header.value_word(), " does not fit ", value_name<T>()));
       sink(located_entry<T>{r, column, value, e});
     }
 }
@@ -139,27 +142,33 @@ std::vector<triplet<T>> without_duplicates(
   return result;
 }
 
-/// Collects entries at their owners. `about`: how many this member may get, for room.
+/// Collects entries at their owners: read(sink) calls the sink for each that this member has found.
+/// `about`: how many this member may get, for room. Throws on all members if reading fails on one.
 template <class T, class Owner, class Read>
-std::vector<located_entry<T>> collect_entries(Owner& owner, std::size_t about, const team& over,
-                                              Read&& read) {
+std::vector<located_entry<T>> collect_entries(const std::string& path, Owner& owner,
+                                              std::size_t about, const team& over, Read&& read) {
   exchange<located_entry<T>> mail({.over = over});
   std::vector<located_entry<T>> mine;
   try {
     mine.reserve(about);
-  } catch (const std::exception&) {  // it saves copies, and what there is may be enough
+  } catch (const std::exception&) {
+    // Room only saves copies: without it the vector grows as entries come.
   }
   auto take = [&](std::span<const located_entry<T>> some) {
     mine.insert(mine.end(), some.begin(), some.end());
   };
-  read([&](const located_entry<T>& e) {
-    const rank_t to = owner(e.row, e.column);
-    if (to == over.rank())
-      mine.push_back(e);
-    else
-      mail.send(to, e, take);
+  const std::string problem = problem_of([&] {
+    read([&](const located_entry<T>& e) {
+      const rank_t to = owner(e.row, e.column);
+      if (to == over.rank())
+        mine.push_back(e);
+      else
+        mail.send(to, e, take);
+    });
+    return std::string();
   });
-  mail.finish(take);
+  mail.finish(take);  // others may wait for this member in their sends, whatever has come of it
+  throw_together(problem.empty() ? problem : text(path, ": ", problem), over);
   return mine;
 }
 
@@ -187,20 +196,15 @@ matrix_entries<T> read_matrix(const std::string& path, OwnerOf&& owner_of,
     shared.together([&] { shared.file().check_rows(rows); });
     result.file = shared.file().info();
     auto owner = owner_of(result.file.shape);
-    std::string problem;
-    mine = detail::collect_entries<T>(owner, 0, over, [&](auto&& sink) {
-      problem = detail::problem_of([&] {
-        detail::binary_entries<T>(shared.file(), rows, sink);
-        return std::string();
-      });
+    mine = detail::collect_entries<T>(path, owner, 0, over, [&](auto&& sink) {
+      detail::binary_entries<T>(shared.file(), rows, sink);
     });
-    detail::throw_together(problem, over);
   } else {
     reader.emplace(path, as, options, over);
     result.file = reader->info();
     reader->prepare();
     auto owner = owner_of(result.file.shape);
-    mine = detail::collect_entries<T>(owner, reader->entries_about(), over,
+    mine = detail::collect_entries<T>(path, owner, reader->entries_about(), over,
                                       [&](auto&& sink) { reader->entries(sink); });
     reader->check();
   }

@@ -1,9 +1,12 @@
 // Generators of matrices: the same matrix for any number of ranks and any back end.
 //
 //   far::generate_rows<double>(far::laplacian_3d{96, 96, 96}, far::even_part(n, me, ranks));
-//   far::generate_part<double>(far::rmat({.scale = 14}), part);   // this rank makes all, and keeps
-//   a part far::generate<double>(far::rmat({.scale = 14}), owner_of);    // every rank makes its
-//   share of edges
+//
+//   // This rank makes all, and keeps a part.
+//   far::generate_part<double>(far::rmat({.scale = 14}), part);
+//
+//   // Every rank makes its share of the edges.
+//   far::generate<double>(far::rmat({.scale = 14}), owner_of);
 //
 // All return entries in order, one for a place.
 #pragma once

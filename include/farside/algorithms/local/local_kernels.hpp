@@ -17,8 +17,7 @@
 //
 // What the algorithms rely on:
 //
-// - A call has finished on return, as seen by the rank that makes it. Kernels that run aside have
-// to
+// - A call has finished on return, as seen by the rank that makes it. Kernels that run aside have to
 //   be waited for in the call, or order themselves behind each other and wait in `finish()`, which
 //   algorithms call before they hand a result to another rank.
 // - Operands may lie in another rank's memory that this process can load. They are only read.

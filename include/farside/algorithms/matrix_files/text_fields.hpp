@@ -106,7 +106,7 @@ class text_cursor {
     std::uint64_t value;
     std::size_t length;  ///< 0: it is longer, or is none
   };
-  /// A number of less than 8 digits, whose field ends behind it: most row and column numbers are such.
+  /// A number of fewer than 8 digits, whose field ends behind it: most row and column numbers are such.
   /// All digits at once, where the steps for one digit would wait for those for the one before.
   short_number short_count() const {
     if (std::endian::native != std::endian::little || end_ - at_ < 8) return {};

@@ -66,7 +66,7 @@ class text_reader {
 
   const matrix_file_info& info() const { return info_; }
 
-  /// How many entries each member hands out, if the file says so and they are divided evenly.
+  /// How many entries each member gets, if there are as many as the file says and owners have equally many.
   std::size_t entries_about() const {
     const std::uint64_t both = info_.symmetry == matrix_symmetry::general ? 1 : 2;
     return static_cast<std::size_t>(info_.entries / over_.size() * both);

@@ -14,11 +14,9 @@
 //     ... until it succeeds                          get of header, get of data, adds it up
 //   state == taken: frees the memory        <------  state = taken, by an atomic
 //
-// Owners take all there is, so that no word of a list changes while it is in one (no ABA), and a
-// list
+// Owners take all there is, so that no word of a list changes while it is in one (no ABA), and a list
 // is never full. What is bounded is memory: a sender has at most `limit` bytes out, or a single
-// update. A sender that waits for room drains its own list meanwhile: all that wait do, so one of
-// any
+// update. A sender that waits for room drains its own list meanwhile: all that wait do, so one of any
 // circle of waiting members can always go on.
 //
 // Invariant: an update's memory is freed by its sender alone, after its owner has written `taken`,
@@ -114,21 +112,20 @@ class update_box {
     if (unused.let_go) unused.let_go();
   }
 
-  /// Sends an update that has been written to a member. 1 flush, 1 atomic, and a flush and an
-  /// atomic
-  /// more for each member that pushes there at the same moment.
+  /// Sends an update that has been written to a member. 1 flush, 1 atomic, and a flush and an atomic
+  /// more for each member that pushes there at the same moment. Nothing is sent if it throws.
   void push(rank_t to, const outgoing& what, header with) {
     auto* mine = reinterpret_cast<header*>(what.where.local());
     with.bytes = what.bytes;
     with.next = 0;  // most often the owner has taken what was there before
     *mine = with;
+    out_.push_back(what);  // first, as it may throw, and what is sent must be counted
     while (true) {
       if (!FARSIDE_MUTANT(update_pushed_unflushed)) flush(what.where.rank());
       const std::uint64_t seen = compare_swap(heads_[to], mine->next, what.where.raw());
       if (seen == mine->next || FARSIDE_MUTANT(update_lost_race_taken_for_won)) break;
       mine->next = seen;
     }
-    out_.push_back(what);
     out_bytes_ += what.bytes + what.beside;
     most_out_ = std::max(most_out_, out_bytes_);
     ++sent_;

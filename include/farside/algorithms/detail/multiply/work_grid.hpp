@@ -4,12 +4,12 @@
 // (i, j) has k = (n + i + j) mod K, of stationary A that of tile (i, k) has j = (n + i + k) mod N. The
 // owner of such a tile has a bit for each piece, in words of 64. A member that wants pieces reads a
 // word, chooses among the bits that are 0, and sets them by fetch_or. It has those that were 0 in the
-// result. So every piece is taken exactly once: a bit goes from 0 to 1 once, and only who has set it
-// saw it 0.
+// result. So every piece is taken exactly once: a bit goes from 0 to 1 once, and only the member that
+// set it saw it as 0.
 //
 // Pieces of one tile of C are best multiplied by one member: their sum is one partial tile. So a member
-// takes all that are left of a tile at once. Only of the last tile of an owner, when others have
-// nothing else to do soon, it takes half of them. Owners take the lowest numbers, others the highest.
+// takes all that a word has left for it at once. Of an owner's last tile it takes only half, as others
+// will soon have nothing else to take. Owners take the lowest numbers, others the highest.
 #pragma once
 
 #include <farside/algorithms/detail/multiply/tasks.hpp>
@@ -20,6 +20,7 @@
 #include <farside/core/memory.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -45,7 +46,10 @@ class work_grid {
     }
     const std::size_t mine = counts_[over.rank()] * words_;
     parts_ = alloc_together<std::uint64_t>(over, "multiply: the grid of work", mine);
-    if (mine != 0) put(parts_[over.rank()], std::vector<std::uint64_t>(mine).data(), mine);
+    constexpr std::array<std::uint64_t, 64> zeros{};
+    for (std::size_t at = 0; at < mine; at += zeros.size())
+      put(parts_[over.rank()] + static_cast<std::ptrdiff_t>(at), zeros.data(),
+          std::min(zeros.size(), mine - at));
     barrier(over);
   }
   /// Between two synchronisations.
@@ -63,17 +67,22 @@ class work_grid {
   enum class share { all, half, one };
 
   /// Takes pieces of a tile, of those for which is_wanted(number), and returns their numbers, from the
-  /// lowest on. None: all that are wanted were taken. 2 atomics, and 2 more for each time that others were
-  /// quicker; 1 where none is free.
+  /// lowest on. None: all that are wanted were taken. `done`: how many words have nothing left for this
+  /// member, 0 at first. 2 atomics, and 2 more for each time that others were quicker; 1 for each word
+  /// whose pieces are all taken; none for one without wanted pieces.
   template <class IsWanted>
-  std::vector<std::size_t> take(matrix_index tile, IsWanted is_wanted, share how) {
+  std::vector<std::size_t> take(matrix_index tile, std::size_t& done, IsWanted is_wanted,
+                                share how) {
     const bool mine = owner(tile) == over_.rank();
-    for (std::size_t at = 0; at < words_; ++at) {
-      const std::size_t w = mine ? at : words_ - 1 - at, first = w * 64;
+    for (; done < words_; ++done) {
+      const std::size_t w = mine ? done : words_ - 1 - done, first = w * 64;
       const std::size_t count = std::min<std::size_t>(64, pieces_ - first);
-      const std::uint64_t taken = take_of(
-          words(tile) + static_cast<std::ptrdiff_t>(w), ~std::uint64_t{0} >> (64 - count),
-          [&](std::size_t n) { return is_wanted(first + n); }, how, mine);
+      std::uint64_t wanted = 0;
+      for (std::size_t n = 0; n < count; ++n)
+        if (is_wanted(first + n)) wanted |= std::uint64_t{1} << n;
+      if (wanted == 0) continue;
+      const std::uint64_t taken =
+          take_of(words(tile) + static_cast<std::ptrdiff_t>(w), wanted, how, mine);
       if (taken == 0) continue;
       std::vector<std::size_t> numbers;
       for_each_bit(taken, [&](std::size_t n) { numbers.push_back(first + n); });
@@ -88,16 +97,12 @@ class work_grid {
     for (; bits != 0; bits &= bits - 1) visit(static_cast<std::size_t>(std::countr_zero(bits)));
   }
 
-  /// Bits of a word, of those of `pieces`, that this member has set. 0: all that are wanted are set.
-  template <class IsWanted>
-  static std::uint64_t take_of(ptr<std::uint64_t> word, std::uint64_t pieces, IsWanted is_wanted,
-                               share how, bool lowest) {
+  /// Those of the wanted bits of a word that this member has set. 0: others have set all of them.
+  static std::uint64_t take_of(ptr<std::uint64_t> word, std::uint64_t wanted, share how,
+                               bool lowest) {
     while (true) {
       const std::uint64_t before = atomic_load(word);
-      std::uint64_t chosen = 0;
-      for_each_bit(pieces & ~before, [&](std::size_t n) {
-        if (is_wanted(n)) chosen |= std::uint64_t{1} << n;
-      });
+      std::uint64_t chosen = wanted & ~before;
       if (chosen == 0) return 0;
       const auto free = static_cast<std::size_t>(std::popcount(chosen));
       const std::size_t enough = how == share::all ? free : how == share::half ? (free + 1) / 2 : 1;
@@ -143,15 +148,15 @@ task_source stealing_tasks(work_grid& grid, bool of_c, tile_counts tiles, rank_t
   for (std::size_t n = others.size(); n > 1; --n)
     std::swap(others[n - 1], others[mix(std::uint64_t{me} << 32 | n) % n]);
   own.insert(own.end(), others.begin(), others.end());
-  return [=, &grid, all = std::move(own),
-          at = std::size_t{0}]() mutable -> std::optional<multiply_task> {
-    for (; at < all.size(); ++at) {
+  return [=, &grid, all = std::move(own), at = std::size_t{0},
+          done = std::size_t{0}]() mutable -> std::optional<multiply_task> {
+    for (; at < all.size(); ++at, done = 0) {
       const matrix_index tile = all[at];
       auto turned_to = [&](std::size_t n) { return (n + tile.row + tile.column) % pieces; };
       auto c_of = [&](std::size_t n) { return of_c ? tile : matrix_index{tile.row, turned_to(n)}; };
       auto k_of = [&](std::size_t n) { return of_c ? turned_to(n) : tile.column; };
       std::vector<std::size_t> taken = grid.take(
-          tile, [&](std::size_t n) { return is_wanted(c_of(n), k_of(n)); },
+          tile, done, [&](std::size_t n) { return is_wanted(c_of(n), k_of(n)); },
           !together            ? share::one
           : grid.is_last(tile) ? share::half
                                : share::all);

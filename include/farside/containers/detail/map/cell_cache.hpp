@@ -5,6 +5,7 @@
 #include <farside/containers/detail/map/table.hpp>
 
 #include <cstddef>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -30,11 +31,16 @@ class cell_cache {
     static constexpr word none = ~word{0};
   };
 
+  /// Without memory it is not remembered: the operation that has found the cell has succeeded.
   void remember(word epoch, table& in, word index, ptr<word> at, const K& key) {
-    if (cells_.empty()) cells_.resize(2 * pairs);
-    cell_place* two = pair_of(key);
-    if (!two[0].is_of(epoch, key)) two[1] = std::move(two[0]);
-    two[0] = {epoch, key, at, &in, index};
+    try {
+      if (cells_.empty()) cells_.resize(2 * pairs);
+      cell_place fresh{epoch, key, at, &in, index};
+      cell_place* two = pair_of(key);
+      if (!two[0].is_of(epoch, key)) two[1] = std::move(two[0]);
+      two[0] = std::move(fresh);
+    } catch (const std::bad_alloc&) {
+    }
   }
   /// Null if it is not known.
   FARSIDE_HOT cell_place* find(word epoch, const K& key) {
