@@ -16,6 +16,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -540,6 +541,15 @@ void round_trip(const scratch_folder& folder) {
     auto got = far::read_matrix<T>(path, scattered, {.vertices = 23});
     CHECK(everywhere(got.entries) == all);
     if (name[2] != 'e') CHECK(got.shape == shape);
+    far::barrier();
+    // What fails on the one rank that finds an entry fails on all.
+    auto nobody = [](const matrix_shape&) {
+      return [](std::size_t row, std::size_t) -> far::rank_t {
+        if (row == 5) throw std::runtime_error("row 5 is nobody's");
+        return static_cast<far::rank_t>(row % far::nprocs());
+      };
+    };
+    CHECK_THROWS(far::read_matrix<T>(path, nobody), "row 5 is nobody's");
     far::barrier();
     auto part = far::read_rows<T>(path, {.vertices = 23});
     CHECK_EQ(part.rows(), rows.size());
