@@ -101,7 +101,7 @@ concept backend =
       { b.await(offset, word) } -> std::same_as<bool>;  ///< false: not yet, and time to look around
 
       b.progress();  ///< whatever the transport needs to be given now and then
-      b.pause();     ///< called once a round by every wait loop: yields
+      b.pause();     ///< called once a round by every wait loop: give_way()
       { b.lost_rank() } -> std::same_as<std::int64_t>;  ///< a dead rank, ever after, or -1
       b.finish();    ///< collective end; the destructor alone must not communicate
       b.abort(why);  ///< ends the whole job, as well as the transport can

@@ -15,6 +15,7 @@
 #include <farside/backend/mpi/request.hpp>
 #include <farside/backend/mpi/server_process.hpp>
 #include <farside/backend/mpi/session.hpp>
+#include <farside/base/give_way.hpp>
 
 #include <cstring>
 #include <span>
@@ -204,7 +205,7 @@ class backend {
     if (!shared_) far_.progress();
   }
 
-  void pause() { shared_ ? void(sched_yield()) : far_.pause(); }
+  void pause() { shared_ ? give_way() : far_.pause(); }
   std::int64_t lost_rank() { return session_.lost_rank(); }
 
   /// Collective. The destructor alone leaves the window and MPI as they are.

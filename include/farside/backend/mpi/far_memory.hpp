@@ -14,6 +14,7 @@
 #include <farside/backend/mpi/window_runs.hpp>
 #include <farside/backend/mpi/window_strict.hpp>
 #include <farside/backend/mpi/window_waits.hpp>
+#include <farside/base/give_way.hpp>
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
 
@@ -150,7 +151,7 @@ class far_memory {
   void pause() {
     if (served_) return messages_.pause();
     window_.progress();
-    sched_yield();
+    give_way();
   }
 
  private:

@@ -5,10 +5,10 @@
 #include <farside/backend/concept.hpp>
 #include <farside/backend/shared/started_alone.hpp>
 #include <farside/base/environment.hpp>
+#include <farside/base/give_way.hpp>
 
 #include <mpi.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void wait_politely(MPI_Request& request, Look&& look) {
     if (done) return;
     if (round < spins) continue;
     look();
-    sched_yield();
+    give_way();
   }
 }
 

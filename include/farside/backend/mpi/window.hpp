@@ -27,7 +27,6 @@
 #include <farside/backend/shared/shared_memory.hpp>
 #include <farside/base/mutants.hpp>
 
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <farside/backend/mpi/window.hpp>
-
-#include <sched.h>
+#include <farside/base/give_way.hpp>
 
 #include <atomic>
 #include <vector>
@@ -27,7 +26,7 @@ inline bool window::await_barrier() {
       MPI_Win_sync(win_);
       return true;
     }
-    if (i >= spins) sched_yield();
+    if (i >= spins) give_way();
   }
   return false;
 }
@@ -49,7 +48,7 @@ inline bool window::await(std::size_t offset, std::uint64_t count) {
     }
     if (flush_is_a_fence_ && i < spins) continue;  // nobody needs to be served
     progress();
-    if (i >= spins) sched_yield();
+    if (i >= spins) give_way();
   }
   return false;
 }

@@ -7,6 +7,7 @@
 #include <farside/backend/shared/segments.hpp>
 #include <farside/base/cpu.hpp>
 #include <farside/base/error.hpp>
+#include <farside/base/give_way.hpp>
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -85,7 +86,7 @@ class shared_memory : public mapped_segments {
     }
     for (int i = 0; i < yields; ++i) {
       if (word.load(std::memory_order_acquire) >> 1 >= count) return true;
-      sched_yield();
+      if (!yield_if_quick()) break;
     }
     std::uint64_t seen = word.fetch_or(1, std::memory_order_acq_rel) | 1;
     if (seen >> 1 < count || FARSIDE_MUTANT(sleeps_without_a_last_look)) {

@@ -10,10 +10,10 @@
 #include <farside/backend/shared/add_in_place.hpp>
 #include <farside/backend/shared/fetch_by_swaps.hpp>
 #include <farside/backend/shmem/request.hpp>
+#include <farside/base/give_way.hpp>
 #include <farside/base/word_copy.hpp>
 
 #include <dlfcn.h>
-#include <sched.h>
 #include <shmem.h>
 
 #include <algorithm>
@@ -140,7 +140,7 @@ class heap_operations {
   }
   void pause() {
     progress();
-    sched_yield();
+    give_way();
   }
 
  protected:

@@ -8,6 +8,7 @@
 #include <farside/backend/shared/started_alone.hpp>
 #include <farside/backend/smp/request.hpp>
 #include <farside/base/environment.hpp>
+#include <farside/base/give_way.hpp>
 #include <farside/base/job_board.hpp>
 
 #include <fcntl.h>
@@ -130,7 +131,7 @@ class backend : private shared_memory {
   }
 
   void progress() {}
-  void pause() { sched_yield(); }
+  void pause() { give_way(); }
   std::int64_t lost_rank() { return -1; }  // the launcher watches its children and ends the job
   void finish() {}
   [[noreturn]] void abort(const char*) { std::_Exit(1); }
