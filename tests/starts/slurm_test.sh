@@ -93,22 +93,22 @@ run srun -Q -n 1 "$any"; check "any: srun -n 1" 0 '^1 ranks, carried by smp$'
 for backend in "$@"; do
   case $backend in
     openmpi) name='MPI' by=mpi right=pmix wrong='none pmi2' instead="Open MPI's mpirun, or with 'srun --mpi=pmix'" ;;
-    shmem) name='OpenSHMEM' by=shmem right=pmix wrong=none instead="oshrun, or with 'srun --mpi=pmix'" ;;
+    shmem) name='OpenSHMEM' by=shmem right=pmix wrong=none instead="oshrun, or with 'srun --mpi=pmix setarch -R PROGRAM'" ;;
     mpich) name='MPI' by=mpi right=pmi2 wrong='none pmix' instead="MPICH's mpiexec, or with 'srun --mpi=pmi2'" ;;
     *) continue ;;
   esac
-  carried=(env "FARSIDE_CARRIER=$folder/farside_$backend.so" "$any")
+  # OpenSHMEM registers at most 32 pieces of a process. How many there are depends on where its libraries lie, which
+  # `farside run` fixes, and srun does not.
+  fixed=()
+  [[ $backend != shmem ]] || fixed=(setarch -R)
+  carried=(env "FARSIDE_CARRIER=$folder/farside_$backend.so" "${fixed[@]}" "$any")
   for pmi in $wrong; do
     [[ $pmi == none || $plugins == *$pmi* ]] || continue
     run srun -Q --mpi=$pmi -n 2 "${carried[@]}"
     # Slurm gives the status of the first that fails, or of the signal it ended the other with.
     [[ $status == 0 ]] || status=1
     check "$backend: srun --mpi=$pmi -n 2" 1 "$alone: $name is told of none of them" "with $instead"
-    # OpenSHMEM registers at most 32 pieces of a process. How many there are depends on where its libraries lie, which
-    # `farside run` fixes, and srun does not.
-    fixed=()
-    [[ $backend != shmem ]] || fixed=(setarch -R)
-    run srun -Q --mpi=$pmi -n 1 "${fixed[@]}" "${carried[@]}"
+    run srun -Q --mpi=$pmi -n 1 "${carried[@]}"
     check "$backend: srun --mpi=$pmi -n 1" 0 "^1 ranks, carried by $by\$"
   done
   if [[ $plugins == *$right* ]]; then

@@ -92,10 +92,11 @@ inline void backend::start(thread_level threads) {
   traffic_.threads = threads == thread_level::multiple;
   auto before = job::find_foreign_start();
   auto refuse_to_be_alone = [&] {
-    refuse_separate_jobs("shmem", before,
-                         "OpenSHMEM is told of none of them, so that launcher and this OpenSHMEM "
-                         "do not know each other",
-                         ", with oshrun, or with 'srun --mpi=pmix' where Slurm has it");
+    refuse_separate_jobs(
+        "shmem", before,
+        "OpenSHMEM is told of none of them, so that launcher and this OpenSHMEM "
+        "do not know each other",
+        ", with oshrun, or with 'srun --mpi=pmix setarch -R PROGRAM' where Slurm has it");
   };
   auto hidden = std::make_unique<job::step_without_pmix>();
   if (*hidden && before) refuse_to_be_alone();
