@@ -3,6 +3,7 @@
 #pragma once
 
 #include <farside/backend/concept.hpp>
+#include <farside/backend/shared/communication_library.hpp>
 #include <farside/backend/shared/started_alone.hpp>
 #include <farside/base/environment.hpp>
 #include <farside/base/give_way.hpp>
@@ -29,7 +30,10 @@ template <class Look>
 void wait_politely(MPI_Request& request, Look&& look) {
   constexpr int spins = 100;
   for (int done = 0, round = 0;; ++round) {
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    {
+      job_board::looks_without_yields quietly;
+      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    }
     if (done) return;
     if (round < spins) continue;
     look();

@@ -13,6 +13,7 @@ namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
     return true;
   }
   int done = 0;
+  job_board::looks_without_yields quietly;
   MPI_Test(&operation.handle, &done, MPI_STATUS_IGNORE);
   if (done) delete operation.own;
   return done != 0;

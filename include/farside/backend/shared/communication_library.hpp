@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -38,6 +39,27 @@ class step_without_pmix {
  private:
   static constexpr const char* variable = "SLURM_STEP_ID";
   std::string number_;
+};
+
+/// While it lives, looks of ours for messages do not yield. Open MPI yields in each look that finds none,
+/// where there are more ranks than cores. Our waits give way between their looks, and with more care
+/// (base/give_way.hpp); waits inside of Open MPI still yield. Of other libraries it changes nothing.
+class looks_without_yields {
+ public:
+  looks_without_yields() { set(false); }
+  ~looks_without_yields() { set(true); }
+  looks_without_yields(const looks_without_yields&) = delete;
+  looks_without_yields& operator=(const looks_without_yields&) = delete;
+
+ private:
+  static void set(bool yields) {
+    // There since the library has started; null if it never yields. Several threads may look.
+    static bool* const word = [] {
+      auto* found = static_cast<bool*>(dlsym(RTLD_DEFAULT, "opal_progress_yield_when_idle"));
+      return found != nullptr && *found ? found : nullptr;
+    }();
+    if (word != nullptr) std::atomic_ref<bool>(*word).store(yields, std::memory_order_relaxed);
+  }
 };
 
 /// Before it ends. Open MPI unloads its components then, and the libraries these have brought
