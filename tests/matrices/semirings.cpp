@@ -93,9 +93,11 @@ namespace {
 
 template <class A, class B, class C>
 void check_ordered() {
-  A a({20, 24}, tiles(5, 3));
-  B b({24, 10}, tiles(3, 5));
-  C c({20, 10}, tiles(5, 5)), again({20, 10}, tiles(5, 5));
+  const far::matrix_shape grid =
+      far::squarest_grid({20, 10}, far::nprocs());  // one for all, for SUMMA
+  A a({20, 24}, far::block_custom{{5, 3}, grid});
+  B b({24, 10}, far::block_custom{{3, 5}, grid});
+  C c({20, 10}, far::block_custom{{5, 5}, grid}), again({20, 10}, far::block_custom{{5, 5}, grid});
   fill(a, {1, 600});
   fill(b, {2, 600});
   auto number = [](far::matrix_index at, double& x) {
