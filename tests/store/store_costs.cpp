@@ -117,14 +117,16 @@ FAR_TEST(costs_of_objects_read_again) {
   for (int i = 0; i < keys; ++i)
     if (data.owner(i) == far::rank()) data.put(i, value_of<large>(i));
   far::barrier();
-  if (far::rank() == 0 && data.engine_of(far::container_operation::find) == far::engine::rma) {
+  if (far::rank() == 0) {
     std::uint64_t elsewhere = 0;
     for (int i = 0; i < keys; ++i) elsewhere += data.owner(i) != 0;
     auto read_all = [&] {
-      for (int i = 0; i < keys; ++i) CHECK(data.get(i).has_value());
+      for (int i = 0; i < keys; ++i) CHECK(data.get(i) == value_of<large>(i));
     };
     read_all();
-    CHECK(count(read_all).gets <= elsewhere + elsewhere / 8);
+    const std::uint64_t gets = count(read_all).gets;
+    if (data.engine_of(far::container_operation::find) == far::engine::rma)
+      CHECK(gets <= elsewhere + elsewhere / 8);
   }
   far::barrier();
 }
