@@ -18,7 +18,7 @@ namespace far::inline FARSIDE_BACKEND::detail {
 
 /// Yields. False, at once, if yields have taken long lately: the caller had better sleep.
 inline bool yield_if_quick() {
-  constexpr std::uint64_t long_ns = 1'000'000, remembered = 10;  // times as long as it took
+  constexpr std::uint64_t long_ns = 2'000'000, remembered = 10;  // times as long as it took
   static thread_local constinit std::uint64_t slow_until = 0;
   const std::uint64_t before = job_board::monotonic_ns();
   if (before < slow_until) return false;
