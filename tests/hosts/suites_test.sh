@@ -64,7 +64,7 @@ try() {
   for word in "${words[@]}"; do [[ $name != *"$word"* ]] || chosen=1; done
   ((chosen)) || return 0
   limit=300
-  [ -z "$quick" ] || limit=200 # seconds on a quiet machine; waits inside of Open MPI cost time slices on a busy one
+  [ -z "$quick" ] || limit=200 # on a busy machine each wait inside of Open MPI costs time slices
   # shellcheck disable=SC2046  # words
   run "$hosts" run -n 4 --backend "$2" -e FARSIDE_MPI="$3" -e FARSIDE_TEST_SHARE=4 --timeout $((limit - 20)) "$program" $(filters "$1")
   summary=$(grep -E '^[0-9]+ passed, 0 failed' "$work/out")

@@ -24,17 +24,20 @@
 
 namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
 
+/// Whether a request is done; does not yield inside of the library if it is not.
+inline bool is_done(MPI_Request& request) {
+  job_board::looks_without_yields quietly;
+  int done = 0;
+  MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  return done != 0;
+}
+
 /// Completes a request without keeping the core from a rank it waits for: MPICH's own waits do not
 /// yield, and with 7 ranks on 2 cores cost a time slice each. `look` is called once a round.
 template <class Look>
 void wait_politely(MPI_Request& request, Look&& look) {
   constexpr int spins = 100;
-  for (int done = 0, round = 0;; ++round) {
-    {
-      job_board::looks_without_yields quietly;
-      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    }
-    if (done) return;
+  for (int round = 0; !is_done(request); ++round) {
     if (round < spins) continue;
     look();
     give_way();

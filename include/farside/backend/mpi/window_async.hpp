@@ -12,11 +12,9 @@ namespace far::inline FARSIDE_BACKEND::detail::mpi_backend {
     complete(operation);
     return true;
   }
-  int done = 0;
-  job_board::looks_without_yields quietly;
-  MPI_Test(&operation.handle, &done, MPI_STATUS_IGNORE);
+  const bool done = is_done(operation.handle);
   if (done) delete operation.own;
-  return done != 0;
+  return done;
 }
 
 [[gnu::noinline]] inline void complete(pending operation) {

@@ -20,12 +20,7 @@ inline bool window::await_barrier() {
   constexpr int polls = 200;
   const int spins = oversubscribed_ ? 0 : 50;
   for (int i = 0; i < polls; ++i) {
-    int done = 0;
-    {
-      job_board::looks_without_yields quietly;
-      MPI_Test(&barrier_, &done, MPI_STATUS_IGNORE);
-    }
-    if (done) {
+    if (is_done(barrier_)) {
       MPI_Win_sync(win_);
       return true;
     }
