@@ -255,6 +255,39 @@ FAR_TEST(semirings_that_throw) {
     }
 }
 
+// Partial tiles by themselves: each member sends three to each of the others and has room for one of them, so
+// that all wait at the same time for what the others take only while they wait.
+FAR_TEST(partial_tiles_without_room) {
+  using box_type = far::detail::update_box;
+  const far::rank_t me = far::rank(), ranks = far::nprocs();
+  constexpr std::size_t n = 5;
+  box_type box(far::world(), 1);
+  std::vector<long> sums(n);
+  auto drain = [&] {
+    box.drain([&](const box_type::header& of, const std::byte* data) {
+      CHECK_EQ(of.bytes, n * sizeof(long));
+      for (std::size_t i = 0; i < n; ++i) sums[i] += reinterpret_cast<const long*>(data)[i];
+    });
+  };
+  for (long turn = 0; turn < 3; ++turn)
+    for (far::rank_t step = 1; step < ranks; ++step) {
+      box_type::outgoing to_send = box.room(n * sizeof(long), drain);
+      for (std::size_t i = 0; i < n; ++i)
+        reinterpret_cast<long*>(to_send.data())[i] = turn + me + static_cast<long>(i);
+      box.push((me + step) % ranks, to_send, {});
+    }
+  while (!box.at_rest(true)) {
+    drain();
+    far::progress();
+  }
+  const long others = ranks - 1, their_ranks = ranks * (ranks - 1) / 2 - me;
+  for (std::size_t i = 0; i < n; ++i)
+    CHECK_EQ(sums[i], 3 * (others * (1 + static_cast<long>(i)) + their_ranks));
+  far::barrier();
+  box.release();
+  far::barrier();
+}
+
 FAR_TEST(wrong_uses) {
   dense a({4, 6}, {.name = "left"}), b({6, 5}), c({4, 5}), wrong({5, 5});
   CHECK_THROWS(far::multiply(a, b, wrong), "have no product of 5 x 5");

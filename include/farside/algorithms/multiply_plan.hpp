@@ -67,9 +67,11 @@ multiply_plan multiply_inspect(const sparse_matrix<T, I>& a, const sparse_matrix
       if (a.owner({at.row, k}) != me) plan.bytes_fetched += a.tile_bytes({at.row, k});
       if (b.owner({k, at.column}) != me) plan.bytes_fetched += b.tile_bytes({k, at.column});
       const auto one = left.get(), other = right.get();
-      for (std::size_t i = 0; i < of.rows; ++i)
-        for (I column : one.view().row(i).columns())
+      for (std::size_t i = 0; i < of.rows; ++i) {
+        const auto columns = one.view().row(i).columns();
+        for (I column : columns)
           in_row[i] += other.view().row_size(static_cast<std::size_t>(column));
+      }
     }
     for (std::uint64_t products : in_row) {
       tile.products += products;

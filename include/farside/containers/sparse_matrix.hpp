@@ -274,14 +274,16 @@ void sparse_matrix<T, I>::apply(F f) {
     const csr_view<T, I> of = my_tile(tile);
     // The memory is this rank's own and not constant: views are, so that others do not write it.
     auto* values = const_cast<T*>(of.values().data());
-    for (std::size_t i = 0, e = 0; i < of.rows(); ++i)
-      for (I column : of.row(i).columns()) {
+    for (std::size_t i = 0, e = 0; i < of.rows(); ++i) {
+      const auto columns = of.row(i).columns();
+      for (I column : columns) {
         if constexpr (std::is_invocable_v<F&, matrix_index, T&>)
           f(matrix_index{first.row + i, first.column + static_cast<std::size_t>(column)},
             values[e++]);
         else
           f(values[e++]);
       }
+    }
   }
   barrier(members());
 }

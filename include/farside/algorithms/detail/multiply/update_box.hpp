@@ -119,12 +119,17 @@ class update_box {
     with.bytes = what.bytes;
     with.next = 0;  // most often the owner has taken what was there before
     *mine = with;
+    if (FARSIDE_MUTANT(update_pushed_before_written)) mine->bytes = 0;
     out_.push_back(what);  // first, as it may throw, and what is sent must be counted
     while (true) {
-      if (!FARSIDE_MUTANT(update_pushed_unflushed)) flush(what.where.rank());
+      flush(what.where.rank());
       const std::uint64_t seen = compare_swap(heads_[to], mine->next, what.where.raw());
       if (seen == mine->next || FARSIDE_MUTANT(update_lost_race_taken_for_won)) break;
       mine->next = seen;
+    }
+    if (FARSIDE_MUTANT(update_pushed_before_written)) {
+      here().wait_round();
+      mine->bytes = what.bytes;
     }
     out_bytes_ += what.bytes + what.beside;
     most_out_ = std::max(most_out_, out_bytes_);

@@ -26,12 +26,6 @@
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
-#if defined(FARSIDE_WITHOUT_FAST_PATH)
-inline constexpr bool has_fast_path = false;  ///< so that tests can see that both paths are right
-#else
-inline constexpr bool has_fast_path = true;
-#endif
-
 struct control {
   word current = 0, notices = 0, size = 0, spare = 0;
 };
@@ -256,9 +250,9 @@ class directory {
     retired_.after_barrier([](ptr<word> block) { dealloc(block); });
   }
 
-  /// From now on operations are looked at before they begin, as they may have to be sent.
+  /// From now on all operations take the full path, such as where they may have to be sent.
   void without_fast_path() {
-    sends_ = true;
+    full_path_ = true;
     look_at_fast_path();
   }
 
@@ -268,7 +262,7 @@ class directory {
     // Also while counting pauses.
     const bool counted =
         c_.counts.operator->() != nullptr && !FARSIDE_MUTANT(map_fast_while_counted);
-    open_ = has_fast_path && !sends_ && !counted && !c_.ended;
+    open_ = !full_path_ && !counted && !c_.ended;
     for (rank_t m = 0; m < controls_.size(); ++m) go_to(m, now(m));
   }
 
@@ -387,8 +381,8 @@ class directory {
   std::vector<std::map<word, table>> by_offset_;  ///< of each member, by where they lie
   retirement<ptr<word>> retired_;
   word seen_notices_ = 0;
-  bool sends_ = false;  ///< operations may have to be sent to owners
-  bool open_ = false;   ///< the fast path may be taken
+  bool full_path_ = false;  ///< for good
+  bool open_ = false;       ///< the fast path may be taken
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

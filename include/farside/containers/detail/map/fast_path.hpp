@@ -37,7 +37,7 @@ std::optional<typename Core::V> find_otherwise(Core& m, pass_type<typename Core:
 /// The table of a member, if the fast path may be taken and memory is coherent, else null.
 template <class T>
 FARSIDE_HOT inline member_facts::found fast_table(const member_facts& of) {
-  if constexpr (!has_fast_path || !T::in_place || never_coherent<transport>) return {};
+  if constexpr (!T::in_place || never_coherent<transport>) return {};
   return of.direct();
 }
 
@@ -53,7 +53,7 @@ FARSIDE_HOT inline std::optional<typename T::mapped_type> find(const fast_handle
     auto found = find_in<if_blocked::give_up, T>(in, where, key);
     if (found.what == result::done || FARSIDE_MUTANT(map_fast_blocked_is_absent)) [[likely]]
       return std::move(found.value);
-  } else if constexpr (has_fast_path && T::in_place && !always_coherent<transport>) {
+  } else if constexpr (T::in_place && !always_coherent<transport>) {
     table* far = facts.by_gets();
     const bool alone = includes(with, concurrency::owner_only) && where.member == tables.me();
     if (far != nullptr && !alone) {
