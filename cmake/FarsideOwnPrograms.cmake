@@ -38,13 +38,16 @@ endforeach()
 # farside_own_program(<name> [<part>]): part is what it shares, common, common_genome or common_matrices.
 function(farside_own_program name)
   file(GLOB sources CONFIGURE_DEPENDS programs/${name}/*.cpp)
-  if(name STREQUAL "demo")  # whose test computes for longer than optimising it takes
-    set(farside_quickly "")
+  set(optimized "")
+  if(name STREQUAL "demo" AND FARSIDE_QUICK_PROGRAMS)  # whose test computes for longer than that takes
+    set(farside_quickly CLANG ${farside_program_flavours})
+    set(optimized -O1 -g0)
   endif()
   farside_program(NAME ${name} SOURCES ${sources} FLAVOURS ${farside_program_flavours} INSTALL ${farside_quickly})
   foreach(flavour IN LISTS farside_program_flavours)
     target_include_directories(${name}_${flavour} PRIVATE programs "${PROJECT_SOURCE_DIR}")
     set_target_properties(${name}_${flavour} PROPERTIES UNITY_BUILD ON)  # half the time
+    target_compile_options(${name}_${flavour} PRIVATE ${optimized})
     foreach(part IN LISTS ARGN)
       target_link_libraries(${name}_${flavour} PRIVATE farside_${part}_${flavour})
     endforeach()

@@ -7,7 +7,7 @@
 #else
 #define FARSIDE_MUTANT_CHOSEN no_such_mutant
 #endif
-#include <farside/farside.hpp>
+#include <farside/base/cpu_atomics.hpp>
 
 #ifdef CONTROL
 static_assert(!FARSIDE_MUTANT(atomics_relaxed));
