@@ -77,6 +77,14 @@ int unknown(const std::string& name) {
   return far::app::usage_error;
 }
 
+/// Whether all that was printed has been written. Says so, for `command`, if not.
+bool written(const std::string& command) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return true;
+  std::fprintf(stderr, "farside%s: cannot write to standard output: %s\n", command.c_str(),
+               std::strerror(errno));
+  return false;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -86,17 +94,18 @@ int main(int argc, char** argv) {
     return far::app::usage_error;
   }
   std::string name = words[0];
-  if (name == "--version") return std::printf("farside " FARSIDE_VERSION "\n") < 0;
-  if (name == "--help" || name == "-h" || name == "help") return std::fputs(usage, stdout) < 0;
+  const bool helps = name == "--help" || name == "-h" || name == "help";
+  if (helps || name == "--version") {
+    std::fputs(helps ? usage : "farside " FARSIDE_VERSION "\n", stdout);
+    return written("") ? far::app::success : far::app::failure;
+  }
   auto command = commands.find(name);
   if (command == commands.end()) return unknown(name);
   std::string shown = name == "__rank" ? "run" : name;
   far::app::open_standard_streams();
   try {
     int status = command->second({words.begin() + 1, words.end()});
-    if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
-    std::fprintf(stderr, "farside %s: cannot write to standard output: %s\n", shown.c_str(),
-                 std::strerror(errno));
+    if (written(" " + shown)) return status;
     return status == far::app::success ? far::app::failure : status;
   } catch (const far::app::error& refused) {
     std::fprintf(stderr, "farside %s: %s\n", shown.c_str(), refused.what());

@@ -1,7 +1,7 @@
 // The first program anybody writes: every rank adds to a number on rank 0 and reads it.
 // Its argument is the number of ranks there should be.
 #include <cstdlib>
-#include <farside/farside.hpp>
+#include <farside/core.hpp>
 
 int main(int argc, char** argv) {
   far::runtime world(argc, argv);

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <farside/farside.hpp>
+#include <farside/core.hpp>
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include "amounts.hpp"
 #include "harness.hpp"
-#include "linearizability/linearizability.hpp"
+#include "linearizability/checks.hpp"
 
 #include <sched.h>
 #include <chrono>

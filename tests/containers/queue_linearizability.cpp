@@ -7,7 +7,7 @@
 // The stamps are the machine's monotonic clock, or the simulated one, taken right before and after
 // each operation.
 #include "amounts.hpp"
-#include "linearizability/linearizability.hpp"
+#include "linearizability/checks.hpp"
 #include "queue_types.hpp"
 
 #include <thread>

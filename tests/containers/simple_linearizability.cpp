@@ -6,7 +6,7 @@
 #include <farside/containers/counter.hpp>
 
 #include "amounts.hpp"
-#include "linearizability/linearizability.hpp"
+#include "linearizability/checks.hpp"
 #include "spread_over_cores.hpp"
 
 #include <chrono>

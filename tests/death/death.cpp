@@ -12,6 +12,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 
@@ -79,6 +80,12 @@ void body() {
   if (waits == "multiply") multiply_for_ever();
   if (how == "print") {
     std::printf("a line of rank %u\n", far::rank());
+    return;
+  }
+  if (how == "print_here") return far::print_here("a line");
+  if (how == "cout") {
+    std::ios::sync_with_stdio(false);
+    std::cout << "a line of rank " << far::rank() << "\n";
     return;
   }
   if (how != "none" && far::rank() == who)

@@ -2,7 +2,7 @@
 # nvcc_test.sh FOLDER [quick]
 #
 # Compiles what needs CUDA, by nvcc, for which no GPU is needed, and runs programs of units of nvcc and of g++ on CPUs.
-# Skipped, with the reason, where there is no nvcc. quick: the suite alone, without optimisation, compiled and linked.
+# Skipped, with the reason, where there is no nvcc. quick: one small program, without optimisation, compiled and linked.
 set -uo pipefail
 folder=$1 type=RelWithDebInfo
 [[ ${2:-} != quick ]] || type=Debug
@@ -17,8 +17,8 @@ cmake -S "$root" -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TY
   { cat "$folder.log"; exit 1; }
 grep 'farside:' "$folder.log"
 if [[ $type == Debug ]]; then
-  cmake --build "$folder" -j 1 --target device_gpu_smp || exit 1
-  ls "$folder/bin/device_gpu_smp"
+  cmake --build "$folder" -j 1 --target device_quick_smp || exit 1
+  ls "$folder/bin/device_quick_smp"
   exit
 fi
 cmake --build "$folder" -j 1 --target farside gpu || exit 1

@@ -41,6 +41,31 @@ const std::map<std::string, int (*)()> programs = {
          far::barrier();  // at: barrier
        return 0;
      }},
+    {"different-structures",
+     [] {
+       struct three {
+         long a, b, c;
+         three operator+(const three& o) const { return {a + o.a, b + o.b, c + o.c}; }
+       };
+       for (int i = 0; i < 3; ++i) far::all_reduce(7);
+       if (first())
+         far::all_reduce(three{1, 2, 3});  // at: structures
+       else
+         far::barrier();  // at: no-structures
+       return 0;
+     }},
+    {"quiesce-alone",
+     [] {
+       far::hash_map<int, int> ages(100);
+       if (first()) far::quiesce();
+       return 0;
+     }},
+    {"fence-alone",
+     [] {
+       far::store<int, int> parts(100);
+       if (first()) parts.fence();
+       return 0;
+     }},
     {"print-alone",
      [] {
        if (first()) far::print("hello\n");

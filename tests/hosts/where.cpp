@@ -3,7 +3,7 @@
 //   (nothing)  each rank says on which host it is, and whether all ranks share memory
 //   ping       rank 0 measures round trips to the last rank, which does nothing but serve them
 //   files NAME each rank makes a file in /dev/shm, and says how many are there
-#include <farside/farside.hpp>
+#include <farside/core.hpp>
 
 #include <algorithm>
 #include <chrono>

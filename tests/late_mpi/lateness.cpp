@@ -1,6 +1,6 @@
 // Whether the MPI that is preloaded is as late as late_mpi.cpp says, or else it would test nothing.
 // Two ranks, by MPI's calls alone.
-#include <farside/farside.hpp>
+#include <farside/core.hpp>
 
 #include <mpi.h>
 

@@ -48,6 +48,10 @@ lost='could not be written to standard output|cannot write the output of the ran
 for backend in "${backends[@]}"; do
   with_output /dev/full "$farside" run --backend "$backend" -n 2 "$death" print 0 x
   check "$backend: output to a full device" 1 "($lost): No space left on device"
+  for way in print_here cout; do
+    with_output /dev/full "$farside" run --backend "$backend" -n 2 "$death" $way 0 x
+    check "$backend: output of $way to a full device" 1 "($lost): No space left on device"
+  done
   [ ! "$quick" ] || continue
   with_output /dev/full "$farside" run --prefix --backend "$backend" -n 2 "$death" print 0 x
   check "$backend: the same with --prefix" 1 "($lost): No space left on device"
@@ -64,6 +68,9 @@ with_output /dev/full "$death" print 0 x; check "started by hand: output to a fu
 with_output closed "$death" print 0 x; check "started by hand: stdout closed" 1 "Bad file descriptor"
 timeout -k 5 "$limit" "$death" print 0 x >"$work/out" 2>"$work/err" <&-
 status=$?; check "started by hand: stdin closed" 0 "^a line of rank 0$"
+for option in --help --version; do
+  with_output /dev/full "$farside" $option; check "$option: output to a full device" 1 "farside: cannot write to standard output: No space left"
+done
 with_output /dev/full "$farside" doctor; check "doctor: output to a full device" 1 "farside doctor: cannot write to standard output"
 for backend in "${backends[@]}"; do
   # Were the board or the segments to get the number 0, something could be read there.

@@ -1,7 +1,7 @@
 // A shared library whose functions travel in messages.
 #pragma once
 
-#include <farside/farside.hpp>
+#include <farside/core.hpp>
 
 #include <string>
 

@@ -1,8 +1,8 @@
 // far::store: to a file and back on another number of ranks; files that are damaged; moves and
 // growth without room; memory that is used again.
 #include "containers/full_segments.hpp"
-#include "containers/scratch_folder.hpp"
 #include "harness.hpp"
+#include "scratch_folder.hpp"
 #include "store_types.hpp"
 
 #include <filesystem>

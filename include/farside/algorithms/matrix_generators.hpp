@@ -110,8 +110,8 @@ std::vector<triplet<T>> generate_rows(const G& generator, index_range rows) {
 
 /// Collective. Each member gets the entries that it owns, in order: `owner(row, column)` is a
 /// member's position in the team, and the same on all members. They make equal shares of the
-/// numbers, or of the rows, and send them to their owners by an exchange, 16 bytes a place; values
-/// are made there. Time for entries / members, and memory for those owned, before and after
+/// numbers, or of the rows, and send them to their owners, where values are made. Costs an exchange,
+/// 16 bytes a place. Time for entries / members, and memory for those owned, before and after
 /// duplicates are combined.
 template <class T, matrix_generator G, class Owner>
 std::vector<triplet<T>> generate(const G& generator, Owner&& owner, const team& over = world()) {

@@ -95,6 +95,7 @@ class visits : detail::gathering {
   }
   visits(const visits&) = delete;
   /// One-sided. Ships what is left, unless the runtime has ended or an exception is on its way.
+  /// Costs what ship() does.
   ~visits() override {
     detail::context* now =
         detail::current != nullptr ? detail::current : detail::process_context.load();
@@ -133,7 +134,8 @@ class visits : detail::gathering {
     messages_->send_batch(hop, std::move(full));
   }
 
-  /// Sends what has been gathered. One-sided; waits for room as rpc_ff does.
+  /// Sends what has been gathered. One-sided; costs an rpc_ff for each rank that gets something, and
+  /// waits for room as that does.
   void ship() override {
     for (rank_t hop = 0; hop < batches_.size(); ++hop) {
       std::vector<std::byte> some;

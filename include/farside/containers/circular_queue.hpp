@@ -41,7 +41,8 @@ class circular_queue
     : public detail::concurrent_queue<T, detail::circular_slots<sizeof(box<T>), Protocol>> {
  public:
   /// Collective over the team of `with` (the world, if there is none): an empty queue for
-  /// `capacity` elements in the memory of member `host`.
+  /// `capacity` elements in the memory of member `host`. Costs an allocation there, and a few
+  /// collectives.
   circular_queue(rank_t host, std::uint64_t capacity, const container_options& with = {})
       : detail::concurrent_queue<T, detail::circular_slots<sizeof(box<T>), Protocol>>(
             "circular_queue", host, capacity, with) {

@@ -22,7 +22,8 @@ namespace far::inline FARSIDE_BACKEND {
 
 class counter {
  public:
-  /// Collective. The word lies on member `host` of the team.
+  /// Collective. The word lies on member `host` of the team. Costs an allocation there, and a few
+  /// collectives.
   explicit counter(std::uint64_t first = 0, rank_t host = 0, const container_options& with = {})
       : state_(new state(first, host, with)) {}
 

@@ -37,7 +37,8 @@ class plain_bloom_filter {
   using state = detail::hashed_bloom_words<Hash>;
 
  public:
-  /// Collective. Sized for `rate` false positives after `expected_keys` different keys.
+  /// Collective. Sized for `rate` false positives after `expected_keys` different keys. Costs an
+  /// allocation on each member, and a few collectives.
   explicit plain_bloom_filter(std::uint64_t expected_keys, double rate = 0.01,
                               const container_options& with = {}, Hash hash_function = {})
       : state_(new state(std::move(hash_function), "plain_bloom_filter", with,
@@ -90,7 +91,8 @@ class plain_bloom_filter {
   /// Collective: empties the filter. 2 barriers.
   void clear() { state_->clear(); }
 
-  /// Collective: counts bits on all members, while nobody inserts.
+  /// Collective: counts bits on all members, while nobody inserts. Each member reads its own part;
+  /// 1 all_gather.
   bloom_statistics statistics() const {
     bloom_statistics all = state_->look([](std::uint64_t) { return 0.0; });
     all.estimated_rate = std::pow(all.load, all.bits_per_key);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <farside/core/collectives.hpp>
+#include <farside/core/detail/standard_streams.hpp>
 
 #include <unistd.h>
 
@@ -20,7 +21,8 @@ inline void write_whole(int to, const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
     ssize_t n = ::write(to, text.data() + done, text.size() - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // nobody listens
+    if (n < 0) output_lost_by = errno;  // the program's exit says so
+    if (n <= 0) return;
     done += static_cast<std::size_t>(n);
   }
 }

@@ -168,7 +168,8 @@ void copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t n) {
   }
 }
 
-/// Begins a copy. The source has been read when the future is ready.
+/// Begins a copy. The source has been read when the future is ready. One-sided. 1 get + 1 put, not
+/// waited for; 1 put if this process can load the source, 1 get if it can store to the target.
 template <class T>
 future<void> async_copy(ptr<T> from, ptr<std::remove_const_t<T>> to, std::size_t n) {
   if (const T* source = from.local()) return async_put(to, source, n);

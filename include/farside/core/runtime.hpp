@@ -81,16 +81,16 @@ class runtime {
   runtime(int& argc, char**& argv) : runtime(argc, argv, options()) {}
   explicit runtime(options with) { start(begin(nullptr, nullptr, with)); }
   runtime() : runtime(options()) {}
-
 #if defined(FARSIDE_USE_MPI)
   /// Inside a program that uses MPI: the ranks are those of `over`, in its order. MPI is neither
-  /// initialised nor finalised here if the program has done so. Collective over `over`.
+  /// initialised nor finalised here if the program has done so. Collective over `over`. 1 barrier.
   explicit runtime(MPI_Comm over, options with) { start(begin(nullptr, nullptr, with), over); }
   explicit runtime(MPI_Comm over) : runtime(over, options()) {}
 #endif
 
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
+  /// Collective: waits until all ranks are here, and serves them meanwhile. Costs a few collectives.
   ~runtime();
 
   /// Says why this rank is about to fail. True: a launcher hears it, and prints it. Local; no

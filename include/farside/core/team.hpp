@@ -68,10 +68,10 @@ class team {
   std::shared_ptr<detail::team_members> members_;
 };
 
-/// The team of all ranks.
+/// The team of all ranks. Local; no communication.
 inline team world() { return team(detail::here().world); }
 
-/// This rank, and how many there are.
+/// This rank, and how many there are. Local; no communication.
 inline rank_t rank() { return detail::here().link.rank(); }
 inline rank_t nprocs() { return detail::here().link.nprocs(); }
 

@@ -34,9 +34,18 @@ inline constexpr bool may_throw =
     !is_plain_operator<Op> &&
     !noexcept(T(std::declval<Op&>()(std::declval<const T&>(), std::declval<const T&>())));
 
+/// What another member has sent cannot belong to this collective.
+[[noreturn]] inline void raise_other_collective(context& c, const char* name,
+                                                const std::string& other) {
+  raise("rank ", c.link.rank(), " calls ", name, ", but ", other,
+        " does not: it calls another collective, or none. All ranks of a team must call the same "
+        "collectives in the same order.");
+}
+
 class attempt {
  public:
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  static constexpr std::uint64_t longest_reason = std::uint64_t{1} << 20;  ///< longer ones are cut
 
   /// Calls f(), and keeps what it throws. Calls nothing after that.
   template <class F>
@@ -75,9 +84,12 @@ class attempt {
               const char* doing) {
     if (first == nobody) [[likely]]
       return;
-    std::string why = t.me == first ? reason() : std::string();
+    if (first >= t.size() || (first == t.me && !thrown_))
+      raise_other_collective(c, name, "another rank");
+    std::string why = t.me == first ? reason().substr(0, longest_reason) : std::string();
     std::uint64_t length = why.size();
     broadcast_bytes(c, t, &length, sizeof length, first);
+    if (length > longest_reason) raise_other_collective(c, name, text("rank ", t.ranks[first]));
     why.resize(length);
     broadcast_bytes(c, t, why.data(), length, first);
     if (thrown_) std::rethrow_exception(thrown_);

@@ -64,10 +64,7 @@ inline std::vector<std::vector<std::byte>> gather_blobs(context& c, team_members
   std::vector<std::uint64_t> sizes(t.size());
   all_gather_bytes(c, t, &size, sizes.data(), sizeof size);
   for (rank_t i = 0; i < t.size(); ++i) {
-    if (sizes[i] >> bits != mark)
-      raise("rank ", c.link.rank(), " calls ", name, ", but rank ", t.ranks[i],
-            " does not: it calls another collective, or none. All ranks of a team must call the "
-            "same collectives in the same order.");
+    if (sizes[i] >> bits != mark) raise_other_collective(c, name, text("rank ", t.ranks[i]));
     sizes[i] &= (std::uint64_t{1} << bits) - 1;
   }
   rank_t bad = 0;

@@ -8,22 +8,27 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <mutex>
 #include <string>
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
+/// Why a write past stdio has failed; zero if none has.
+inline std::atomic<int> output_lost_by{0};
+
 /// At the program's exit. A rank that ends well although its output is lost would be taken for one
 /// that has done its work.
 inline void check_output(int status, void*) {
   errno = 0;
-  bool written = std::fflush(stdout) == 0;
-  int reason = errno;
-  if (written && std::ferror(stdout) == 0) return;
+  bool written = !std::cout.flush().bad() && std::fflush(stdout) == 0;
+  int reason = errno != 0 ? errno : output_lost_by.load();
+  if (written && std::ferror(stdout) == 0 && output_lost_by == 0) return;
   std::fprintf(
       stderr,
       "what this program printed could not be written to standard output%s%s; some of it is lost\n",

@@ -101,6 +101,7 @@ class element_access {
     }
   }
   /// Begins to read a range; `to` must live until the future is ready. For trivially copyable T.
+  /// 1 get for each member that holds some of it, not waited for.
   future<void> async_get(std::size_t first, std::span<T> to,
                          concurrency with = concurrency::everything) const
     requires plain_elements
@@ -108,7 +109,8 @@ class element_access {
     state_->check(container_operation::find, "async_get", first, to.size(), with);
     return state_->begin_read(first, to.data(), to.size());
   }
-  /// Begins to write a range; `from` must not change until the future is ready.
+  /// Begins to write a range; `from` must not change until the future is ready. 1 put for each
+  /// member that holds some of it, not waited for.
   future<void> async_put(std::size_t first, std::span<const T> from,
                          concurrency with = concurrency::everything)
     requires plain_elements
