@@ -163,7 +163,7 @@ int run_job(run_options options) {
                                         : transport_named(job.options.backend, job.program);
   if (!job.options.backend.empty()) refuse_wrong_backend(job.program, job.options.backend, job.how);
   if (job.how == transport::any) job.how = transport::smp;
-  refuse_several_launchers(job.options.ranks);
+  refuse_several_launchers("run", job.options.ranks);
   check(job);
   set_up_environment(job.options.environment);
   if (takes_any(job.program)) set_carrier(job.how);

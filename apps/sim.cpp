@@ -13,6 +13,7 @@
 #include "report.hpp"
 #include "run.hpp"
 #include "sim_campaign.hpp"
+#include "wrong_start.hpp"
 
 namespace far::app {
 
@@ -77,6 +78,7 @@ int sim_command(const arguments& words) {
     return success;
   }
   sim_options options = parse_sim(words);
+  refuse_several_launchers("sim", options.ranks);
   sim_program program{locate_program(options.command[0]),
                       options.command,
                       options.ranks,

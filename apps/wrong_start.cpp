@@ -21,20 +21,22 @@ void refuse_wrong_backend(const std::string& program, const std::string& asked, 
                   "for farside::any, which runs on every back end");
 }
 
-void refuse_several_launchers(std::uint32_t ranks) {
+void refuse_several_launchers(const std::string& command, std::uint32_t ranks) {
   if (getenv(far::job_board::board_variable)) return;  // a rank of ours starts a job: it knows why
   auto start = far::job_board::find_foreign_start();
   if (!start) return;
-  std::string n = std::to_string(ranks);
-  throw error(usage_error,
-              "this farside run is one of " + std::string(start->at_least ? "at least " : "") +
-                  std::to_string(start->processes) + " processes that " + start->launcher +
-                  " has started (" + start->evidence + "), and each of them would start a job of " +
-                  counted(ranks, "rank") + "; farside run is started once, and starts the ranks: " +
-                  (start->launcher == "srun" ? "srun -n 1 farside run -n " + n + " ..., or salloc"
-                                             : "farside run -n " + n + " ... without it") +
-                  "; where several jobs are meant, set " + far::job_board::separate_variable +
-                  "=1");
+  const std::string name = "farside " + command,
+                    once = name + " -n " + std::to_string(ranks) + " ...";
+  const bool simulates = command == "sim";
+  throw error(
+      usage_error,
+      "this " + name + " is one of " + std::string(start->at_least ? "at least " : "") +
+          std::to_string(start->processes) + " processes that " + start->launcher +
+          " has started (" + start->evidence + "), and each of them would " +
+          (simulates ? "simulate " : "start a job of ") + counted(ranks, "rank") + "; " + name +
+          " is started once, and " + (simulates ? "simulates" : "starts") + " the ranks: " +
+          (start->launcher == "srun" ? "srun -n 1 " + once + ", or salloc" : once + " without it") +
+          "; where several jobs are meant, set " + far::job_board::separate_variable + "=1");
 }
 
 }  // namespace far::app

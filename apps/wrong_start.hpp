@@ -11,7 +11,7 @@ namespace far::app {
 /// `--backend` of a program that is built for another one.
 void refuse_wrong_backend(const std::string& program, const std::string& asked, transport how);
 
-/// `farside run` under mpirun or srun, as one of several.
-void refuse_several_launchers(std::uint32_t ranks);
+/// `farside run` or `farside sim` under mpirun or srun, as one of several.
+void refuse_several_launchers(const std::string& command, std::uint32_t ranks);
 
 }  // namespace far::app

@@ -101,8 +101,9 @@ class option_reader {
     ++at_;
     word_ = name_ = word;
     std::size_t equals = word.find('=');
-    if (word == "-np") {  // as mpirun has it
+    if (word.starts_with("-np")) {  // as mpirun has it
       name_ = "-n";
+      if (word.size() > 3) value_ = word.substr(word[3] == '=' ? 4 : 3);
     } else if (word.starts_with("--")) {
       if (equals == std::string::npos) return true;
       name_ = word.substr(0, equals);

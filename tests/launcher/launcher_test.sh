@@ -98,6 +98,8 @@ wrong_command_lines() {
   run "$farside" run -n 2 --backend sim "$act"; check "smp on sim" 2 "is built for smp and can be started as that only"
   run env PMI_SIZE=3 "$farside" run -n 2 "$act"
   check "one of three launchers" 2 "this farside run is one of 3 processes that an mpiexec such as MPICH's has started \(PMI_SIZE=3\), and each of them would start a job of 2 ranks"
+  run env PMI_SIZE=3 "$farside" sim -n 2 "$act"
+  check "one of three simulators" 2 "this farside sim is one of 3 processes .*, and each of them would simulate 2 ranks; farside sim is started once"
   run env PMI_SIZE=3 FARSIDE_SEPARATE_JOBS=1 "$farside" run -n 2 "$act"; check "three launchers are meant" 0
   run env PMI_SIZE=1 "$farside" run -n 2 "$act"; check "the only launcher" 0
   run env PMIX_RANK=2 "$farside" run -n 2 "$act"; check "PMIx" 2 "one of at least 3 processes that a launcher that speaks PMIx has started"

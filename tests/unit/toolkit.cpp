@@ -47,6 +47,10 @@ void up_to_the_program() {
   words mpirun = {"-np", "3"};
   option_reader as_mpirun(mpirun);
   CHECK(as_mpirun.next_option() && as_mpirun.is("-n") && as_mpirun.value() == "3");
+  words together = {"-np3", "-np=4"};
+  option_reader read(together);
+  CHECK(read.next_option() && read.is("-n") && read.value() == "3");
+  CHECK(read.next_option() && read.is("-n") && read.value() == "4");
 }
 
 void what_is_wrong() {

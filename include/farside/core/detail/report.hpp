@@ -79,7 +79,7 @@ inline void print_report(const job_statistics& job) {
 }
 
 inline void write_report(const job_statistics& job, const std::string& path) {
-  std::FILE* out = std::fopen(path.c_str(), "w");
+  std::FILE* out = path == "-" ? stdout : std::fopen(path.c_str(), "w");
   if (out == nullptr) {
     std::fprintf(stderr, "farside: cannot write the statistics to FARSIDE_STATS=%s: %s\n",
                  path.c_str(), std::strerror(errno));
@@ -106,6 +106,7 @@ inline void write_report(const job_statistics& job, const std::string& path) {
   }
   json.end_list().end_object();
   std::fprintf(out, "%s\n", json.text().c_str());
+  if (out == stdout) return;  // the program's exit says if it was not written
   if (std::fclose(out) != 0)
     std::fprintf(stderr, "farside: writing the statistics to %s failed: %s\n", path.c_str(),
                  std::strerror(errno));
