@@ -13,7 +13,7 @@
 // docs/costs.md; docs/protocols/hash_map.md says how it works and why it is right.
 #pragma once
 
-#include <farside/containers/detail/map/snapshot.hpp>
+#include <farside/containers/detail/map/hash_map_impl.hpp>
 #include <farside/core/concurrency.hpp>
 #include <farside/core/future.hpp>
 #include <farside/core/hash.hpp>

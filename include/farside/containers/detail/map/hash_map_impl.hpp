@@ -3,6 +3,8 @@
 #pragma once
 
 #include <farside/containers/detail/map/bulk.hpp>
+#include <farside/containers/detail/map/iteration.hpp>
+#include <farside/containers/detail/pair_file/save_and_load.hpp>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
@@ -170,6 +172,32 @@ Statistics statistics(Core& m) {
         static_cast<double>(result.most_entries) * static_cast<double>(all.size()) / entries;
   }
   return result;
+}
+
+/// Collective. `Iterator` goes over the entries of a member.
+template <class Core, class Iterator = iterator<Core>>
+void save(Core& m, const std::string& path) {
+  auto note = calling<"hash_map::save">(m);
+  barrier(m.members);
+  pair_file::save(m.members, m.full_name() + " save(" + path + ")", path,
+                  [&] { return Iterator(m, m.members.rank(), 1); });
+}
+
+/// Collective. `add` adds a span of entries.
+template <class V, class Core, class Add>
+void load(Core& m, const std::string& path, Add add) {
+  auto note = calling<"hash_map::load">(m);
+  pair_file::load<typename Core::K, V>(
+      m.members, m.full_name() + " load(" + path + ")", path,
+      [&](std::uint64_t entries) { reserve(m, entries); }, add);
+}
+/// Collective: the entries become those of a map.
+template <class Core>
+void load(const fast_handle& tables, const container_handle<Core>& state, const std::string& path) {
+  using V = typename Core::V;
+  load<V>(*state, path, [&](std::span<const std::pair<typename Core::K, V>> entries) {
+    update_many(tables, state, assign_there(), entries, concurrency::everything);
+  });
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <farside/containers/detail/map/hash_map_impl.hpp>
-#include <farside/containers/detail/map/snapshot.hpp>
 #include <farside/containers/detail/store/store_core.hpp>
 
 #include <string>
