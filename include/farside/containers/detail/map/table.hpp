@@ -1,5 +1,5 @@
-// A table of buckets in the segment of one member, and how words of it are loaded and stored where
-// memory is coherent. access.hpp and far_access.hpp have the three ways to its buckets.
+// A table of buckets in the segment of one member. access.hpp and far_access.hpp have the three ways
+// to its buckets.
 //
 //   | capacity | next | claimed | done | used | dead | block | - |  bucket 0 | bucket 1 | ... |
 //
@@ -8,8 +8,8 @@
 // (buckets taken; of those, erased) are added to now and then, and only guide growth.
 #pragma once
 
-#include <farside/backend/shared/shared_memory.hpp>
 #include <farside/base/cpu_atomics.hpp>
+#include <farside/base/word_copy.hpp>
 #include <farside/containers/detail/map/bucket.hpp>
 #include <farside/core/atomics.hpp>
 #include <farside/core/memory.hpp>
@@ -57,29 +57,6 @@ struct table {
 
 inline std::atomic_ref<word> atomic(word& w) { return std::atomic_ref<word>(w); }
 
-/// Relaxed loads and stores. On arm64 GCC needs two instructions to reach an atomic behind a
-/// pointer, and one for a volatile word. Aligned words are read and written whole there.
-FARSIDE_HOT inline word load_relaxed(const word& w) {
-#if defined(__aarch64__) && !defined(FARSIDE_TSAN)
-  return *const_cast<const volatile word*>(&w);
-#else
-  return std::atomic_ref<word>(const_cast<word&>(w)).load(std::memory_order_relaxed);
-#endif
-}
-FARSIDE_HOT inline void store_relaxed(word& w, word value) {
-#if defined(__aarch64__) && !defined(FARSIDE_TSAN)
-  *const_cast<volatile word*>(&w) = value;
-#else
-  std::atomic_ref<word>(w).store(value, std::memory_order_relaxed);
-#endif
-}
-
-inline void release_fence() {
-#ifndef FARSIDE_TSAN
-  std::atomic_thread_fence(std::memory_order_release);
-#endif
-}
-
 /// Taking a bucket, and storing the word that makes it whole. An operation must come before the
 /// next one of its rank (store buffering), so one of the two is sequentially consistent, like the
 /// load of a head: the one that is so anyway. On arm64 a relaxed compare-and-swap lets the next
@@ -96,25 +73,5 @@ inline constexpr auto publish_order = std::memory_order_release;
 /// How many buckets a get fetches at first: 256 bytes cost hardly more than 8.
 template <class Bucket>
 inline constexpr word window = std::clamp<word>(256 / sizeof(Bucket), 1, 8);
-
-/// Whether each atomic ends with a fence of the CPU, as far as this thread's fast links know.
-FARSIDE_HOT inline bool atomics_are_fences() {
-  return with_fast_link([](const auto& link) {
-    if constexpr (knows_its_fences<std::remove_cvref_t<decltype(link)>>)
-      return link.flush_is_a_fence();
-    else
-      return false;
-  });
-}
-
-/// A back end may have a cheaper way than flush to do what settling an atomic asks for.
-template <class Link>
-FARSIDE_HOT inline void settle_atomics(Link& link, rank_t rank) {
-  if (atomics_are_fences()) return;
-  if constexpr (settles_atomics<Link>)
-    link.settle(rank);
-  else
-    link.flush(rank);
-}
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

@@ -236,7 +236,7 @@ void write_value(context& c, const place& to, std::vector<word>& image, head h) 
   }
   note(c, operation::put, to.at.rank(), (image.size() - first) * 8, false);
   word* base = reach(c, to);
-  map::release_fence();  // the head comes before all of this, see read_object()
+  release_fence();  // the head comes before all of this, see read_object()
   copy_words<false>(base + first + 1, image.data() + first + 1, to.at.offset() + 8 * (first + 1),
                     (image.size() - first - 1) * 8);
   map::atomic(base[first]).store(image[first], map::publish_order);
@@ -250,6 +250,6 @@ inline bool change_head(const place& of, head expected, head desired) {
 }
 
 /// An operation that ends with an atomic: gets of others that begin later see it.
-inline void settle(context& c, const place& of) { map::settle_atomics(c.link, of.at.rank()); }
+inline void settle(context& c, const place& of) { settle_atomics(c.link, of.at.rank()); }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::stores
