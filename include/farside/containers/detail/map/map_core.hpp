@@ -5,10 +5,10 @@
 #include <farside/base/environment.hpp>
 #include <farside/containers/detail/concurrency_check.hpp>
 #include <farside/containers/detail/dispatch/choice.hpp>
-#include <farside/containers/detail/map/cell_cache.hpp>
 #include <farside/containers/detail/map/far_access.hpp>
 #include <farside/containers/detail/map/growth.hpp>
 #include <farside/containers/detail/map/update.hpp>
+#include <farside/containers/detail/place_cache.hpp>
 
 #include <cmath>
 #include <optional>
@@ -263,13 +263,12 @@ class map_core : public shared_state {
   FARSIDE_HOT std::optional<outcome_type> add_to_known(pass_type<K> key, V step) {
     const auto* known = known_.find(tables.epoch, key);
     if (known == nullptr || !cell::small_step(step)) return std::nullopt;
-    // The atomic may serve others, who may put another cell in the place of the known one.
-    const auto [at, in, index] = std::tuple(known->at, known->in, known->index);
+    const ptr<word> at = known->at;  // the atomic may serve others, who may put another one there
     const auto amount = static_cast<word>(static_cast<std::int64_t>(step));
     const word old = fetch_add(at, amount);
     far_access<T>::settle(c, at.rank());
-    far_access<T> cells(c, *in, verify::seal);
-    outcome_type done = what_adding_did<T>(cells, index, old, amount);
+    outcome_type done = what_adding_did<T>(
+        old, amount, [at](word now) { compare_swap(at, now, now | cell::widen); });
     if (done.what == result::done && !done.strained) [[likely]]
       return done;
     if (auto* still = known_.find(tables.epoch, key); still != nullptr) still->forget();
@@ -277,9 +276,10 @@ class map_core : public shared_state {
     account_for(place_of(key).member, done);
     return done;
   }
-  void remember(word index, table& t, const K& key) {
+  void remember(word index, const table& t, const K& key) {
     if (t.direct == nullptr && c.threads == thread_level::single)
-      known_.remember(tables.epoch, t, index, t.bucket_at(index, bucket_words) + 2, key);
+      known_.remember(tables.epoch, key,
+                      t.bucket_at(index, bucket_words) + static_cast<std::ptrdiff_t>(at_value));
   }
 
   /// Counts of this rank, which several threads may share.
@@ -327,7 +327,7 @@ class map_core : public shared_state {
 
   std::vector<dropped> dropped_;  ///< their tables are still there
   retirement<dropped> unreachable_;
-  cell_cache<K, typename T::hasher> known_;
+  place_cache<K, typename T::hasher> known_;  ///< of cells
   struct counts {
     word dead = 0;           ///< erased, less revived, since it was told
     word no_room_until = 0;  ///< see grow_early()

@@ -73,17 +73,16 @@ FARSIDE_HOT inline bool create(Access& in, word index, head seen, const key_loca
 }
 
 /// What an addition to a cell, which was `old`, has done. One to a cell that moves, or was erased, is
-/// made but does not count: `again`.
-template <class T, class Access>
-FARSIDE_HOT inline outcome_of<T> what_adding_did(Access& in, word index, word old, word amount) {
+/// made but does not count: `again`. One that strains the cell marks it by `widen(its word)`.
+template <class T, class Widen>
+FARSIDE_HOT inline outcome_of<T> what_adding_did(word old, word amount, Widen widen) {
   if (old & (cell::frozen | cell::absent) && !FARSIDE_MUTANT(map_frozen_cell_counts)) [[unlikely]]
     return {result::again};
   outcome_of<T> done;
   done.value = cell::decode<typename T::mapped_type>(old);
   done.in_cell = true;
   if (cell::strained(old + amount)) [[unlikely]] {
-    word expected = old + amount;
-    in.change(index, at_value, expected, expected | cell::widen);
+    widen(old + amount);
     done.strained = true;
   }
   return done;
@@ -94,7 +93,9 @@ FARSIDE_HOT inline outcome_of<T> add_to_cell(Access& in, word index, typename T:
   const auto amount = static_cast<word>(static_cast<std::int64_t>(step));
   const word old = in.add_to_cell(index, amount);
   in.settle();
-  return what_adding_did<T>(in, index, old, amount);
+  return what_adding_did<T>(old, amount, [&](word now) __attribute__((always_inline)) {
+    in.change(index, at_value, now, now | cell::widen);
+  });
 }
 
 /// Of a cell that is there: `e` is a copy of its bucket.
