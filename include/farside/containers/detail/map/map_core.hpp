@@ -173,7 +173,8 @@ class map_core : public shared_state {
       if constexpr (!waits) return {result::blocked};
       if (done.what == result::frozen) t = &settled_next(*this, where.member, *t);
       if (done.what == result::widen) move_table(*this, where.member, *t, t->capacity);
-      if (done.what == result::strained && !widen_if_there_is_room(*this, where.member, *t))
+      if (done.what == result::strained &&
+          !move_if_there_is_room(*this, where.member, *t, t->capacity))
         made.no_room = true;
     }
   }
@@ -193,8 +194,10 @@ class map_core : public shared_state {
       add(erased_, one);
       add(pending_[member].dead, one);
     }
+    // What has strained a cell has taken effect, so this does not throw. Where there is no room the
+    // next addition tries again, and throws if the cell cannot bear it.
     if (done.strained) [[unlikely]]
-      widen_if_there_is_room(*this, member, tables.of(member));
+      move_if_there_is_room(*this, member, tables.of(member), tables.of(member).capacity);
   }
 
   [[gnu::noinline]] void count_displaced(rank_t member) {
@@ -209,8 +212,11 @@ class map_core : public shared_state {
     const word used = fetch_add(t.field(header::at_used), fresh) + fresh;
     if (word dead = atomic(pending_[member].dead).exchange(0); dead != 0)
       fetch_add(t.field(header::at_dead), dead);
-    if (used * 10 > t.capacity * 7)
-      grow_early(*this, member, t, used, pending_[member].no_room_until);
+    // Where there is no room for a larger table this one is filled to the last.
+    word& no_room_until = pending_[member].no_room_until;
+    if (used * 10 > t.capacity * 7 && used >= no_room_until &&
+        !move_if_there_is_room(*this, member, t, wanted_capacity(*this, t)))
+      no_room_until = used + (t.capacity - std::min(used, t.capacity)) / 2 + 1;
   }
 
   /// Empties this rank's own table; nobody else is there.
@@ -330,7 +336,7 @@ class map_core : public shared_state {
   place_cache<K, typename T::hasher> known_;  ///< of cells
   struct counts {
     word dead = 0;           ///< erased, less revived, since it was told
-    word no_room_until = 0;  ///< see grow_early()
+    word no_room_until = 0;  ///< growth was in vain: not before so many are used
   };
   std::vector<counts> pending_;  ///< of each member
   word erased_ = 0;              ///< by this rank, less those it has revived
