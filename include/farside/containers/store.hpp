@@ -88,7 +88,9 @@ class store {
   /// this rank remembers where it lies, else 2R, 2 waits.
   FARSIDE_HOT std::optional<V> get(const K& key) const {
     if constexpr (core::in_bucket) {
-      const auto found = detail::stores::find_directly<core>(tables_, located(key), key);
+      const auto where = located(key);
+      const auto found =
+          detail::map::try_find<typename core::traits>(tables_[where.member], where, key);
       if (found.what == detail::map::result::done) [[likely]]
         return detail::stores::value_of<V>(found.value);
       return detail::stores::get_from_bucket<V>(tables_, state_, located(key), key);

@@ -81,14 +81,11 @@ void find_many(const fast_handle& tables, const container_handle<Core>& state,
       m, keys.size(), with, [keys](std::size_t i) -> const auto& { return keys[i]; },
       [&m, keys, to, facts, with](std::size_t i, const key_location& where,
                                   auto* seen) __attribute__((always_inline)) {
-        if (const auto t = fast_table<T>(facts[where.member]); t.buckets != nullptr) [[likely]] {
-          direct_access<T, true> in(t.buckets, t.capacity);
-          const auto found = find_in<if_blocked::give_up, T>(in, where, keys[i]);
-          if (found.what == result::done) [[likely]] {
-            // Not as a whole: compilers put an optional together in memory, and a CPU waits.
-            found.value ? void(to[i].emplace(*found.value)) : to[i].reset();
-            return;
-          }
+        const auto found = try_find<T>(facts[where.member], where, keys[i]);
+        if (found.what == result::done) [[likely]] {
+          // Not as a whole: compilers put an optional together in memory, and a CPU waits.
+          found.value ? void(to[i].emplace(*found.value)) : to[i].reset();
+          return;
         }
         to[i] = m.template find<if_blocked::wait>(keys[i], with, seen).value;
       });

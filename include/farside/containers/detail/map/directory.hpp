@@ -34,21 +34,15 @@ struct control {
 struct alignas(64) member_facts {
   /// The settled table that this rank goes to. Null: not known.
   std::atomic<table*> now{nullptr};
-  word left = 0;   ///< how many more buckets this rank takes before it tells the table
-  word until = 0;  ///< how many it will have taken then
-  word told = 0;   ///< of how many it has told
-
-  word taken() const { return until - load_relaxed(left); }
-  void tell_again_at(word later) {
-    left = later - taken();
-    until = later;
-  }
+  word taken = 0;    ///< how many buckets this rank has taken
+  word told = 0;     ///< of how many it has told the table
+  word tell_at = 0;  ///< when it tells the table again
 
   /// What the fast path looks at, and nothing else. It may not be taken while somebody counts
   /// operations, they are sent to owners, the runtime has ended or the table is not known. That is
   /// settled when one of these changes, not at each operation.
   struct found {
-    word* buckets = nullptr;  ///< null: by gets, or not at all
+    word* buckets = nullptr;  ///< null: not on the fast path
     word capacity = 0;
   };
   /// Another thread may change this meanwhile. It marks `current_` first, so one that is the address
@@ -60,28 +54,22 @@ struct alignas(64) member_facts {
     const word capacity = capacity_.load(std::memory_order_acquire);
     return {current_.load(std::memory_order_relaxed) == at ? at : nullptr, capacity};
   }
-  /// Null: the table is not reached by gets, or not on the fast path.
-  FARSIDE_HOT table* by_gets() const { return by_gets_.load(std::memory_order_relaxed); }
-
   /// One thread at a time.
   void go_to(table* t, bool may_be_fast) {
     now.store(t, std::memory_order_release);
-    table* const fast = may_be_fast ? t : nullptr;
-    const bool coherent = fast != nullptr && fast->direct != nullptr;
-    by_gets_.store(coherent ? nullptr : fast, std::memory_order_release);
-    if (coherent && current_.load(std::memory_order_relaxed) == fast->direct) return;
+    word* const buckets = may_be_fast && t != nullptr ? t->direct : nullptr;
+    if (buckets != nullptr && current_.load(std::memory_order_relaxed) == buckets) return;
     current_.store(nullptr, std::memory_order_relaxed);
-    if (!coherent) return;
-    capacity_.store(fast->capacity, std::memory_order_release);
-    buckets_.store(fast->direct, std::memory_order_release);
-    current_.store(fast->direct, std::memory_order_release);
+    if (buckets == nullptr) return;
+    capacity_.store(t->capacity, std::memory_order_release);
+    buckets_.store(buckets, std::memory_order_release);
+    current_.store(buckets, std::memory_order_release);
   }
 
  private:
   static inline word nowhere = 0;  ///< what `buckets_` is where there has been no table
   std::atomic<word*> buckets_{&nowhere}, current_{nullptr};
   std::atomic<word> capacity_{0};
-  std::atomic<table*> by_gets_{nullptr};
 };
 
 /// How the fast path of one map finds its tables. A map that was moved from has none: the full path
@@ -153,7 +141,7 @@ class directory {
 
   /// Between two synchronisations: each member frees its own.
   void release() {
-    close();
+    without_fast_path();
     retired_.end([](ptr<word> block) { dealloc(block); });
     word at = atomic_load(field(of_.members.rank(), 0));
     while (at != 0) {
@@ -322,10 +310,6 @@ class directory {
     return facts_[member].now.load(std::memory_order_relaxed);
   }
   void go_to(rank_t member, table* t) { facts_[member].go_to(t, open_); }
-  void close() {
-    open_ = false;
-    for (rank_t m = 0; m < controls_.size(); ++m) go_to(m, now(m));
-  }
 
   /// The same of one that was found to be current.
   table* settled(rank_t member, word offset) {

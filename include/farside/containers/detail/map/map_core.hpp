@@ -77,7 +77,7 @@ class map_core : public shared_state {
   /// How many entries this rank has added, less those it has erased.
   word own_size() const {
     word sum = 0;
-    for (rank_t m = 0; m < members.size(); ++m) sum += tables.facts(m).taken();
+    for (rank_t m = 0; m < members.size(); ++m) sum += load_relaxed(tables.facts(m).taken);
     return sum - erased_;
   }
   word total_size() {
@@ -184,10 +184,9 @@ class map_core : public shared_state {
   /// from full.
   FARSIDE_HOT void account_for(rank_t member, const outcome_type& done) {
     if (done.count == counted::at_home || done.count == counted::displaced) {
-      word& left = tables.facts(member).left;
-      add(left, ~word{0});
-      if (done.count == counted::displaced && static_cast<std::int64_t>(load_relaxed(left)) <= 0)
-          [[unlikely]]
+      member_facts& mine = tables.facts(member);
+      add(mine.taken, 1);
+      if (done.count == counted::displaced && load_relaxed(mine.taken) >= mine.tell_at) [[unlikely]]
         count_displaced(member);
     } else if (done.count != counted::nothing) {
       const word one = done.count == counted::erased ? 1 : ~word{0};
@@ -204,10 +203,10 @@ class map_core : public shared_state {
     constexpr word largest_batch = 256;
     table& t = tables.of(member);
     member_facts& mine = tables.facts(member);
-    const word fresh = mine.taken() - load_relaxed(mine.told);
+    const word fresh = load_relaxed(mine.taken) - load_relaxed(mine.told);
     const word batch = std::clamp<word>(t.capacity / (32 * members.size()), 1, largest_batch);
     if (fresh >= batch) add(mine.told, fresh);
-    if (c.threads == thread_level::single) mine.tell_again_at(mine.told + batch);
+    if (c.threads == thread_level::single) mine.tell_at = mine.told + batch;
     if (fresh < batch) return;
     const word used = fetch_add(t.field(header::at_used), fresh) + fresh;
     if (word dead = atomic(pending_[member].dead).exchange(0); dead != 0)
@@ -233,7 +232,7 @@ class map_core : public shared_state {
     for (counts& mine : pending_) mine = {};
     for (rank_t m = 0; m < members.size(); ++m) {
       member_facts& mine = tables.facts(m);
-      mine.left = mine.until = mine.told = 0;
+      mine.taken = mine.told = mine.tell_at = 0;
     }
     erased_ = 0;
     known_.clear();

@@ -38,18 +38,6 @@ template <class Value, class Core>
   return value_of<Value>(map::find(tables, state, where, key, concurrency::everything));
 }
 
-/// The slot of a key whose table this process reaches. Not done: it was not to be had this way.
-template <class Core, class T = typename Core::traits>
-FARSIDE_HOT inline map::outcome_of<T> find_directly(const map::fast_handle& tables,
-                                                    const map::key_location& where,
-                                                    const typename Core::K& key) {
-  const auto t = map::fast_table<T>(tables[where.member]);
-  if (t.buckets == nullptr) [[unlikely]]
-    return {map::result::blocked};
-  map::direct_access<T, true> in(t.buckets, t.capacity);
-  return map::find_in<if_blocked::give_up, T>(in, where, key);
-}
-
 template <class Value>
 inline constexpr bool can_be_got_directly =
     object<Value>::fixed && object<Value>::cells == 0 && plain<Value> &&
