@@ -87,7 +87,7 @@ class hash_map {
   FARSIDE_HOT bool insert(const K& key, const V& value,
                           concurrency with = concurrency::everything) {
     return change("insert", detail::map::insert_there(), key, detail::map::keep<V>{value}, with)
-        .created;
+        .created();
   }
 
   /// Adds an entry, or replaces its value. Returns whether it was added. R + A + W, 3 waits; R + A
@@ -95,7 +95,7 @@ class hash_map {
   bool insert_or_assign(const K& key, const V& value, concurrency with = concurrency::everything) {
     return change("insert_or_assign", detail::map::assign_there(), key,
                   detail::map::replace<V>{value}, with)
-        .created;
+        .created();
   }
 
   /// The value of a key, if it has one. R, 1 wait, whatever runs at the same time; one R more for
@@ -111,7 +111,7 @@ class hash_map {
 
   /// Removes a key. Returns whether it was there. R + A, 2 waits.
   bool erase(const K& key, concurrency with = concurrency::everything) {
-    return change("erase", detail::map::erase_there(), key, detail::map::remove(), with).created;
+    return change("erase", detail::map::erase_there(), key, detail::map::remove(), with).created();
   }
 
   /// Replaces the value v of a key by op(v, value), or adds the entry if there is none, as one
@@ -306,7 +306,7 @@ class hash_map {
   explicit hash_map(detail::container_handle<core> of)
       : state_(std::move(of)), tables_(state_->tables.fast()) {}
 
-  static constexpr auto was_created = [](auto done) { return done.created; };
+  static constexpr auto was_created = [](auto done) { return done.created(); };
   static constexpr auto value_of = [](auto done) { return std::move(done.value); };
 
   FARSIDE_HOT detail::map::key_location located(const K& key) const {

@@ -214,9 +214,9 @@ class store {
       return detail::stores::begin_change(*state_, detail::stores::put_there(),
                                           std::pair<K, slot>(key, state_->slot_with(value)),
                                           [m = &*state_, key, value](const outcome& done) {
-                                            if (done.created && done.value)
+                                            if (done.changed && done.value)
                                               m->waiting.wake(*m, key, value);
-                                            return done.created;
+                                            return done.changed;
                                           });
     else
       return detail::stores::at_once([&] { return put(key, value); });
@@ -234,7 +234,7 @@ class store {
     if constexpr (core::in_bucket)
       return detail::stores::begin_change(
           *state_, detail::stores::transform_there<V, slot, F>{std::move(change)}, key,
-          [](const outcome& done) { return done.created; });
+          [](const outcome& done) { return done.changed; });
     else
       return detail::stores::at_once([&] { return modify(key, std::move(change)); });
   }
@@ -242,7 +242,7 @@ class store {
     state_->require_mutable("async_erase");
     if constexpr (core::in_bucket)
       return detail::stores::begin_change(*state_, detail::stores::remove_there<slot>(), key,
-                                          [](const outcome& done) { return done.created; });
+                                          [](const outcome& done) { return done.changed; });
     else
       return detail::stores::at_once([&] { return erase(key); });
   }
@@ -404,7 +404,7 @@ class store {
     if constexpr (core::in_bucket)
       return detail::stores::begin_change(*state_, detail::stores::replace_there{only},
                                           std::pair<K, slot>(key, state_->slot_with(value)),
-                                          [](const outcome& done) { return done.created; });
+                                          [](const outcome& done) { return done.changed; });
     else
       return detail::stores::at_once(
           [&] { return state_->template replace_value<wait>(key, value, only) == changed::yes; });

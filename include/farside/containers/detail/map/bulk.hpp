@@ -154,7 +154,7 @@ std::size_t update_many(const fast_handle& tables, const container_handle<Core>&
   if constexpr (Op::can_be_sent) {
     if (m.sends_to_owners(Op::kind, with)) {
       call_owners(m, op, items, with,
-                  [&](std::size_t, const auto& done) { created += done.created; });
+                  [&](std::size_t, const auto& done) { created += done.created(); });
       return created;
     }
   }
@@ -167,7 +167,7 @@ std::size_t update_many(const fast_handle& tables, const container_handle<Core>&
         left.clear();
         created += claim_homes(m, batch, left);
         for (std::size_t i : left)
-          created += perform<if_blocked::wait>(m, op, batch[i], with).created;
+          created += perform<if_blocked::wait>(m, op, batch[i], with).created();
       }
       return created;
     }
@@ -179,9 +179,9 @@ std::size_t update_many(const fast_handle& tables, const container_handle<Core>&
         const auto& key = key_of<typename Core::K>(items[i]);
         if (seen == nullptr)
           update(tables, state, op, where, key, op.update(items[i]), with,
-                 [&](auto&& done) __attribute__((always_inline)) { created += done.created; });
+                 [&](auto&& done) __attribute__((always_inline)) { created += done.created(); });
         else
-          created += perform<if_blocked::wait>(m, op, items[i], with, seen).created;
+          created += perform<if_blocked::wait>(m, op, items[i], with, seen).created();
       });
   return created;
 }

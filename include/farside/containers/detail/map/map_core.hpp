@@ -156,9 +156,9 @@ class map_core : public shared_state {
         case result::again:
           continue;
         case result::full:
-          if (creates_none<Update> && !tables.has_next(*t)) return {};
+          if (!Update::creates && !tables.has_next(*t)) return {};
           if constexpr (waits) {
-            if (!creates_none<Update>) grow(*this, where.member, *t);
+            if (Update::creates) grow(*this, where.member, *t);
           } else if (!tables.has_next(*t)) {
             return {result::blocked};
           }

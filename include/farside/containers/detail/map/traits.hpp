@@ -36,6 +36,7 @@ struct map_traits {
   static constexpr state usual = cells ? state::cell : state::plain;  ///< of a bucket that is used
 
   FARSIDE_HOT static word hash_of(const K& key) { return mixed_hash(Hash(), key); }
+  static constexpr bool is_entry(const V&) { return true; }  ///< (stores have slots that are none)
 };
 
 /// How a step of the protocol ends, in one table.

@@ -159,7 +159,7 @@ class object_index : public map::map_core<index_traits<Key, Value, Placement>> {
     };
     try {
       counts = change_index<B>(key, put_slot<V>{slot});
-      while (counts.what == result::done && !counts.created) {
+      while (counts.what == result::done && !counts.changed) {
         const place other = place_in(*counts.value);
         object_image image_there;
         const seen what = read_object<B, Value>(this->c, other, image_there, false);
@@ -172,7 +172,7 @@ class object_index : public map::map_core<index_traits<Key, Value, Placement>> {
           if (what == seen::whole) finish_erasing(other);
           // Whoever has erased it has not come to the index yet.
           counts = change_index<B>(key, replace_place<V>{other.at.raw(), &slot});
-          if (counts.what == result::done && counts.created) {
+          if (counts.what == result::done && counts.changed) {
             counts.value.reset();
             break;
           }

@@ -112,7 +112,7 @@ class store_core : public object_index<Key, Value, Placement> {
       const V slot = slot_with(value);
       counts = this->template change_slot<B>(put_there(), key, put_slot<V>{slot});
       if (counts.what != result::done) return changed::blocked;
-      if (!counts.created) return changed::no;
+      if (!counts.changed) return changed::no;
       found_parked = counts.value.has_value();
       this->changes.fetch_add(1, std::memory_order_relaxed);
     } else {
@@ -134,7 +134,7 @@ class store_core : public object_index<Key, Value, Placement> {
       const outcome done =
           this->template change_slot<B>(replace_there{only}, key, replace_slot<V>{slot, only});
       if (done.what != result::done) return changed::blocked;
-      return done.created ? changed::yes : changed::no;
+      return done.changed ? changed::yes : changed::no;
     } else {
       if constexpr (B == if_blocked::wait)
         if (auto answer = ask_owner(*this, replace_object{only}, key, value)) return answer->what;
@@ -154,7 +154,7 @@ class store_core : public object_index<Key, Value, Placement> {
       const outcome done = this->template change_slot<B>(transform_there<Value, V, F>{f}, key,
                                                          transform_slot<Value, V, F>{f});
       if (done.what != result::done) return changed::blocked;
-      return done.created ? changed::yes : changed::no;
+      return done.changed ? changed::yes : changed::no;
     } else {
       if constexpr (B == if_blocked::wait && is_stateless<F>)
         if (auto answer = ask_owner(*this, modify_object<F>{f}, key, nothing()))
@@ -175,8 +175,8 @@ class store_core : public object_index<Key, Value, Placement> {
     if constexpr (in_bucket) {
       counts = this->template change_slot<B>(remove_there<V>(), key, remove_slot<V>());
       if (counts.what != result::done) return changed::blocked;
-      this->changes.fetch_add(counts.created, std::memory_order_relaxed);
-      return counts.created ? changed::yes : changed::no;
+      this->changes.fetch_add(counts.changed, std::memory_order_relaxed);
+      return counts.changed ? changed::yes : changed::no;
     } else {
       if constexpr (B == if_blocked::wait)
         if (auto answer = ask_owner(*this, erase_there(), key, nothing())) return answer->what;
