@@ -92,7 +92,7 @@ class direct_access {
 
   FARSIDE_HOT word capacity() const { return capacity_; }
   FARSIDE_HOT bool may_create() const { return Fast || table_->is_settled(); }
-  void forget() { end_ = 0; }
+  void forget() { first_ = end_ = 0; }
   void wait() { c_->wait_round(); }
 
   FARSIDE_HOT head top(word i) {
@@ -180,9 +180,9 @@ class direct_access {
   /// As a far_access would have fetched them.
   void count_window(word i) {
     if (i >= first_ && i < end_) return;
-    word n = end_ == 0 ? window<entry> : std::min<word>(2 * (end_ - first_), 512 / words);
+    const word n = next_window<entry>(end_ - first_);
     first_ = i;
-    end_ = std::min(i + std::max<word>(n, 1), capacity_);
+    end_ = std::min(i + n, capacity_);
     note(*c_, operation::get, table_->rank(), (end_ - first_) * sizeof(entry), true);
   }
 

@@ -120,8 +120,7 @@ class far_access {
     return e.is_sealed(where(i));
   }
   void fetch(word i) {
-    word n = count_ == 0 ? window<entry> : std::min<word>(2 * count_, 512 / words);
-    n = std::min(std::max<word>(n, 1), table_.capacity - i);
+    const word n = std::min(next_window<entry>(count_), table_.capacity - i);
     if (n > small_.size() && large_.size() < n) large_.resize(n);
     have(i, n, n > small_.size() ? large_.data() : small_.data());
     far::get(table_.bucket_at(i, words), reinterpret_cast<word*>(window_), n * words);

@@ -114,6 +114,22 @@ class map_core : public shared_state {
     return work(in);
   }
 
+  /// Calls `work(index, copy)` for each bucket of a table that a key has or had, unless it is just
+  /// being changed.
+  template <class Work>
+  void each_taken(table& t, Work work, concurrency with = concurrency::nothing) {
+    auto look_at_all = [&](auto& in) {
+      for (word i = 0; i < t.capacity; ++i) {
+        entry e;
+        const head h = in.top(i);
+        if (h.what() != state::empty &&
+            in.template read<if_blocked::wait>(i, h, e) == read_result::whole)
+          work(i, e);
+      }
+    };
+    with_access(t, look_at_all, with);
+  }
+
   template <if_blocked B>
   outcome_type find(pass_type<K> key, concurrency with, bucket_window<T>* have = nullptr) {
     return update<B, look>(key, look(), with, have);
@@ -315,18 +331,16 @@ class map_core : public shared_state {
 
   /// Frees the bytes of all entries in this rank's own tables; nobody else is there.
   void release_bytes(table& first) {
-    for (table* t = &first;;) {
-      local_access<T, false> in(*t, c.link.coherent());
-      for (word i = 0; i < t->capacity; ++i) {
-        const head h = in.top(i);
-        if (h.what() == state::empty || h.moved()) continue;
-        entry e;
-        in.template read<if_blocked::wait>(i, h, e);
-        T::key_store::release(e.key());
-        if (h.what() == state::plain) T::value_store::release(e.value());
-      }
+    for (table* t = &first;; t = &tables.next_of(members.rank(), *t)) {
+      each_taken(
+          *t,
+          [](word, const entry& e) {
+            if (e.top().moved()) return;
+            T::key_store::release(e.key());
+            if (e.top().what() == state::plain) T::value_store::release(e.value());
+          },
+          concurrency::owner_only);
       if (!tables.has_next(*t)) return;
-      t = &tables.next_of(members.rank(), *t);
     }
   }
 

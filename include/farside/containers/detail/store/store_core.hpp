@@ -257,17 +257,12 @@ class store_core : public object_index<Key, Value, Placement> {
  private:
   /// Frees the objects of variable length in this rank's own part; nobody else is there.
   void drop_objects() {
-    map::table& t = map::settled(*this, this->members.rank());
-    this->with_access(t, [&](auto& in) {
-      for (word i = 0; i < t.capacity; ++i) {
-        typename base::entry e;
-        const head h = in.top(i);
-        if (h.what() != map::state::plain) continue;
-        in.template read<if_blocked::wait>(i, h, e);
-        const V slot = *T::value_store::unpack(e.value());
-        if (!slot.is_parked()) dealloc(objects::place_in(slot).at);
-      }
-    });
+    this->each_taken(map::settled(*this, this->members.rank()),
+                     [](word, const typename base::entry& e) {
+                       if (e.top().what() != map::state::plain) return;
+                       const V slot = *T::value_store::unpack(e.value());
+                       if (!slot.is_parked()) dealloc(objects::place_in(slot).at);
+                     });
   }
 
   static constexpr std::size_t most_copies = 4096;
