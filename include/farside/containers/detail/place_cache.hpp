@@ -6,6 +6,7 @@
 // read keys once knows nine of ten of them up to 2^17 keys, and four of five of 2^18.
 #pragma once
 
+#include <farside/base/hot.hpp>
 #include <farside/base/mixing.hpp>
 #include <farside/base/mutants.hpp>
 #include <farside/core/ptr.hpp>
@@ -33,7 +34,7 @@ class place_cache {
     word words = 0;  ///< of an object
 
     void forget() { epoch = none; }
-    [[gnu::always_inline]] bool is_of(word now, const K& k) const {
+    FARSIDE_HOT bool is_of(word now, const K& k) const {
       return epoch == now && (*key == k || FARSIDE_MUTANT(map_known_cell_of_another));
     }
     static constexpr word none = ~word{0};
@@ -50,7 +51,7 @@ class place_cache {
     }
   }
   /// Null if it is not known.
-  [[gnu::always_inline]] entry* find(word epoch, const K& key) {
+  FARSIDE_HOT entry* find(word epoch, const K& key) {
     if (entries_.empty()) return nullptr;
     entry* some = row_of(key);
     for (std::size_t i = 0; i < row; ++i)
@@ -82,7 +83,7 @@ class place_cache {
     driven_out_ = 0;
   }
   /// The hash is mixed once more: the ranks have shared out keys by its high bits.
-  [[gnu::always_inline]] entry* row_of(const K& key) {
+  FARSIDE_HOT entry* row_of(const K& key) {
     word spread;
     if constexpr (std::is_integral_v<K>)
       spread = mix(static_cast<word>(key));

@@ -95,12 +95,4 @@ FARSIDE_HOT inline void update(const fast_handle& tables, const container_handle
     take(update_otherwise<Core, Op, Update>(*state, op, key, by, with));
 }
 
-/// The same of a key that this rank holds, which is never sent.
-template <class Core, class Update>
-FARSIDE_HOT inline void update_here(Core& m, const key_location& where, const typename Core::K& key,
-                                    const Update& by, concurrency with) {
-  if (!try_update(m.tables.fast(), &m, where, key, by, with, [](auto&&) {})) [[unlikely]]
-    m.template update<if_blocked::wait, Update>(key, by, with);
-}
-
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

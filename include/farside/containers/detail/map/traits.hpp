@@ -3,9 +3,10 @@
 
 #include <farside/base/mixing.hpp>
 #include <farside/containers/detail/map/bucket.hpp>
-#include <farside/containers/detail/map/storage.hpp>
+#include <farside/containers/detail/stored.hpp>
 #include <farside/containers/probing.hpp>
 
+#include <concepts>
 #include <type_traits>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
@@ -17,6 +18,10 @@ struct placed_by_hash {
     return {hash, members};
   }
 };
+
+/// Integers are kept in a word of their own, as a number: those that fit a cell can be counted up.
+template <class V>
+concept countable = std::integral<V> && sizeof(V) <= 8;
 
 template <class K, class V, class Hash, class Probing>
 struct map_traits {

@@ -25,7 +25,7 @@ class own_part {
 template <class Value, class Slot>
 FARSIDE_HOT inline std::optional<Value> value_of(const std::optional<Slot>& found) {
   if (!found || found->is_parked()) return std::nullopt;
-  return map::stored<Value>::read(found->words.data());
+  return stored<Value>::read(found->words.data());
 }
 
 /// Out of line, so that the caller spills no registers.

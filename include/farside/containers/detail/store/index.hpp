@@ -37,15 +37,15 @@ inline constexpr std::size_t most_in_bucket = 64;
 
 template <class V, bool Fixed = fixed_length<V>>
 inline constexpr bool stays_in_bucket =
-    sizeof(typename map::stored<V>::form) <= most_in_bucket && cells_of<V>::count == 0 &&
-    alignof(typename map::stored<V>::form) <= 8;
+    sizeof(typename stored<V>::form) <= most_in_bucket && cells_of<V>::count == 0 &&
+    alignof(typename stored<V>::form) <= 8;
 template <class V>
 inline constexpr bool stays_in_bucket<V, false> = false;
 
 template <class V, bool InBucket = stays_in_bucket<V>>
 inline constexpr std::size_t slot_words = 2;
 template <class V>
-inline constexpr std::size_t slot_words<V, true> = map::stored<V>::words;
+inline constexpr std::size_t slot_words<V, true> = stored<V>::words;
 
 /// Where a key lies, as its store's placement says.
 template <class K, class Placement>
@@ -59,7 +59,10 @@ struct placed_by {
       raise("store: the placement puts ", describe(key), " at member ", chosen, ", but there are ",
             members, ": 0 to ", members - 1,
             ". A placement gives a number below the one that it is given.");
-    return map::key_location::at(hash, chosen);
+    map::key_location where;
+    where.hash = hash;
+    where.member = chosen;
+    return where;
   }
 };
 template <class K>
@@ -75,8 +78,8 @@ struct index_traits {
   using mapped_type = slot<slot_words<V>>;
   using hasher = hash<Key>;
   using probing = linear_probing;
-  using key_store = map::stored<Key>;
-  using value_store = map::stored<mapped_type>;
+  using key_store = stored<Key>;
+  using value_store = stored<mapped_type>;
   using entry = map::bucket<value_store::words, key_store::words>;
 
   static constexpr std::size_t bucket_words = sizeof(entry) / 8;
@@ -139,12 +142,12 @@ struct transform_slot {
   F& change;
   decision decide(bool, const std::optional<Slot>& old, std::optional<Slot>& next) const {
     if (!stores::is_there(old)) return decision::leave;
-    V value = map::stored<V>::read(old->words.data());
+    V value = stored<V>::read(old->words.data());
     {
       no_communication quiet("modify");
       change(value);
     }
-    map::stored<V>::pack(value, next.emplace().words.data());
+    stored<V>::pack(value, next.emplace().words.data());
     next->set_version(old->version() + 1);
     return decision::write;
   }

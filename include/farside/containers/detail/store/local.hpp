@@ -36,7 +36,7 @@ class local_iterator {
   using K = typename Core::K;
   using Value = typename Core::value_type;
   using layout = object<Value>;
-  using form = typename map::stored<Value>;
+  using form = stored<Value>;
 
   template <class X>
   static constexpr bool has_own_form = plain<X> && alignof(X) <= 16;

@@ -66,8 +66,8 @@ struct object {
   static std::vector<word> image_of(const V& value) {
     std::vector<word> image;
     if constexpr (fixed) {
-      image.resize(words_for(sizeof(typename map::stored<V>::form)));
-      map::stored<V>::pack(value, image.data() + body_at);
+      image.resize(words_for(sizeof(typename stored<V>::form)));
+      stored<V>::pack(value, image.data() + body_at);
     } else {
       auto bytes = to_bytes(value);
       image.resize(words_for(bytes.size()));
@@ -86,7 +86,7 @@ struct object {
   /// The value of an image that is whole.
   static V value_in(const word* image) {
     if constexpr (fixed) {
-      V value = map::stored<V>::read(image + body_at);
+      V value = stored<V>::read(image + body_at);
       each_cell([&](std::size_t i, auto member) {
         using M = std::remove_reference_t<decltype(value.*member)>;
         value.*member = cell::decode<M>(image[1 + i]);

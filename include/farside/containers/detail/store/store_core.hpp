@@ -101,7 +101,7 @@ class store_core : public object_index<Key, Value, Placement> {
     }
   }
   static versioned<Value> value_in(const V& slot) {
-    return {map::stored<Value>::read(slot.words.data()), slot.version()};
+    return {stored<Value>::read(slot.words.data()), slot.version()};
   }
 
   /// Puts a value, if the key has none. `counts` are the caller's to account for, if B gives up.
@@ -199,7 +199,7 @@ class store_core : public object_index<Key, Value, Placement> {
   /// The value of an entry that a walk over the index has found.
   std::optional<Value> value_of(const K& key, const V& slot) {
     if constexpr (in_bucket) {
-      return map::stored<Value>::read(slot.words.data());
+      return stored<Value>::read(slot.words.data());
     } else {
       object_image image;
       const seen what =
@@ -244,7 +244,7 @@ class store_core : public object_index<Key, Value, Placement> {
 
   V slot_with(const Value& value) {
     V slot;
-    if constexpr (in_bucket) map::stored<Value>::pack(value, slot.words.data());
+    if constexpr (in_bucket) stored<Value>::pack(value, slot.words.data());
     slot.set_version(this->first_version());
     return slot;
   }
