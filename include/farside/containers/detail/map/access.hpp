@@ -38,7 +38,6 @@ template <class A, class T>
 concept bucket_access = bucket_reader<A, T> && requires(A& in, word index, head h, word& seen,
                                                         typename T::entry& body) {
   { A::is_far } -> std::convertible_to<bool>;
-  { in.may_create() } -> std::same_as<bool>;  ///< all of the table before has moved into it
   /// Whether a word was `seen` and is now another; else `seen` becomes what it is.
   { in.change(index, at_head, seen, seen) } -> std::same_as<bool>;
   { in.add_to_cell(index, seen) } -> std::same_as<word>;  ///< what it was before
@@ -82,7 +81,6 @@ class direct_access {
   static constexpr std::size_t words = T::bucket_words;
   static constexpr bool is_far = false, is_fast = Fast;
 
-  /// Of a settled table.
   FARSIDE_HOT direct_access(word* buckets, word capacity)
     requires Fast
       : capacity_(capacity), base_(buckets) {}
@@ -91,7 +89,6 @@ class direct_access {
       : capacity_(t.capacity), base_(t.direct), c_(&c), table_(&t) {}
 
   FARSIDE_HOT word capacity() const { return capacity_; }
-  FARSIDE_HOT bool may_create() const { return Fast || table_->is_settled(); }
   void forget() { first_ = end_ = 0; }
   void wait() { c_->wait_round(); }
 
@@ -212,7 +209,6 @@ class local_access {
       : capacity_(t.capacity), base_(t.own), masks_(coherent ? nullptr : &t) {}
 
   FARSIDE_HOT word capacity() const { return capacity_; }
-  FARSIDE_HOT bool may_create() const { return true; }
   void forget() {}
   void wait() {}
   FARSIDE_HOT head top(word i) { return head(load_relaxed(bucket(i)[0])); }

@@ -130,7 +130,7 @@ class directory {
     barrier(of.members.members());  // tables are there before anybody looks at them
     for (rank_t m = 0; m < all.size(); ++m) {
       controls_[m] = all[m].where;
-      go_to(m, settled(m, all[m].table));
+      go_to(m, known(m, all[m].table));
     }
     look_at_fast_path();
   }
@@ -170,12 +170,9 @@ class directory {
     // Heads are loaded in no order. What said that a bucket has moved was stored when the copy of it
     // was complete, and the fence that this get ends with comes before all that looks at the copy.
     header h = read_header(t.rank(), t.at.offset());
-    if (t.next.load(std::memory_order_acquire) == nullptr)
-      t.next.store(known(member, h.next), std::memory_order_release);
-    table* next = t.next.load(std::memory_order_acquire);
+    table* next = known(member, h.next);
     // All of it has moved: from now on this rank goes there at once.
     if (h.done >= t.chunks()) {
-      next->settled.store(true, std::memory_order_relaxed);
       std::lock_guard lock(c_.mutex);
       if (now(member) == &t) go_to(member, next);
     }
@@ -217,7 +214,8 @@ class directory {
     for (rank_t m = 0; m < controls_.size(); ++m) fetch_add(field(m, 1), 1);
   }
 
-  void before_barrier() {
+  /// `size`: what this rank has added, less what it has erased.
+  void before_barrier(word size) {
     // Of this rank alone, and nobody's to write: not worth counting.
     c_.link.put(mine_.rank(), mine_.offset() + offsetof(control, size), &size, sizeof size);
     std::lock_guard lock(c_.mutex);
@@ -264,14 +262,14 @@ class directory {
 
   /// How many entries all members had added and not erased when they last came to a barrier; this
   /// rank's own count is the present one. n gets in flight together.
-  word total_size() {
+  word total_size(word own) {
     std::vector<word> sizes(controls_.size());
     std::vector<future<void>> parts;
     parts.reserve(sizes.size());
     for (rank_t m = 0; m < controls_.size(); ++m)
       parts.push_back(async_get(field(m, 2), &sizes[m], 1));
     for (auto& part : parts) part.get();
-    sizes[of_.members.rank()] = size;
+    sizes[of_.members.rank()] = own;
     word sum = 0;
     for (word s : sizes) sum += s;
     return sum;
@@ -289,7 +287,13 @@ class directory {
 
   header read_header(rank_t rank, word offset) const { return get(ptr<header>(rank, offset)); }
 
-  word size = 0;   ///< what this rank has added, less what it has erased
+  static void put_zeros(ptr<word> at, std::size_t words) {
+    const std::vector<word> zeros(std::min<std::size_t>(words, 1 << 15));
+    for (std::size_t done = 0; done < words; done += zeros.size())
+      put(at + static_cast<std::ptrdiff_t>(done), zeros.data(),
+          std::min(zeros.size(), words - done));
+  }
+
   word epoch = 0;  ///< counts how often it forgot: positions from before mean nothing
 
  private:
@@ -298,7 +302,7 @@ class directory {
   }
 
   [[gnu::noinline]] table* refresh(rank_t member) {
-    table* t = settled(member, atomic_load(field(member, 0)));
+    table* t = known(member, atomic_load(field(member, 0)));
     std::lock_guard lock(c_.mutex);
     go_to(member, t);
     return t;
@@ -310,13 +314,6 @@ class directory {
     return facts_[member].now.load(std::memory_order_relaxed);
   }
   void go_to(rank_t member, table* t) { facts_[member].go_to(t, open_); }
-
-  /// The same of one that was found to be current.
-  table* settled(rank_t member, word offset) {
-    table* t = known(member, offset);
-    t->settled.store(true, std::memory_order_relaxed);
-    return t;
-  }
 
   /// This rank's description of the table of a member at an offset.
   table* known(rank_t member, word offset) {
@@ -343,10 +340,7 @@ class directory {
     const std::size_t words = header::words + capacity * bucket_words_;
     ptr<word> block = alloc_on<word>(rank, words + 8);  // aligned to 16; a bucket shall not be cut
     ptr<word> at(rank, (block.offset() + 63) & ~std::size_t{63});
-    std::vector<word> zeros(std::min<std::size_t>(words, 1 << 15));
-    for (std::size_t done = 0; done < words; done += zeros.size())
-      put(at + static_cast<std::ptrdiff_t>(done), zeros.data(),
-          std::min(zeros.size(), words - done));
+    put_zeros(at, words);
     flush(rank);  // before the header: two puts to one place have no order
     header h;
     h.capacity = capacity;

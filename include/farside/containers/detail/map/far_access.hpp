@@ -50,7 +50,6 @@ class far_access {
     window_ = read;
   }
   FARSIDE_HOT word capacity() const { return table_.capacity; }
-  bool may_create() const { return table_.is_settled(); }
   void forget() { count_ = 0; }
   void wait() { c_.wait_round(); }
 

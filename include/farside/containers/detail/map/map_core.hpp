@@ -51,8 +51,7 @@ class map_core : public shared_state {
   void runtime_ended() override { tables.look_at_fast_path(); }
   void before_end() override { choice.settle(c); }
   void before_barrier() override {
-    tables.size = own_size();
-    tables.before_barrier();
+    tables.before_barrier(own_size());
     if (c.threads == thread_level::single) retire_dropped();
   }
   void after_barrier() override {
@@ -80,15 +79,11 @@ class map_core : public shared_state {
     for (rank_t m = 0; m < members.size(); ++m) sum += load_relaxed(tables.facts(m).taken);
     return sum - erased_;
   }
-  word total_size() {
-    tables.size = own_size();
-    return tables.total_size();
-  }
+  word total_size() { return tables.total_size(own_size()); }
 
   /// Whether an operation of this kind is to be sent to the member that holds its key.
   bool sends_to_owner(container_operation kind, rank_t member, concurrency with) const {
-    return choice.asks(kind) && member != members.rank() &&
-           !includes(with, concurrency::owner_only);
+    return sends_to_owners(kind, with) && member != members.rank();
   }
   /// The same for many, of which some may be this rank's own.
   bool sends_to_owners(container_operation kind, concurrency with) const {
@@ -182,6 +177,7 @@ class map_core : public shared_state {
         case result::moved:
           t = waits && !finds ? &settled_next(*this, where.member, *t)
                               : &tables.next_of(where.member, *t);
+          made.settled = waits || t == &tables.of(where.member);
           continue;
         default:
           break;
@@ -238,10 +234,7 @@ class map_core : public shared_state {
   void clear_own() {
     table& t = settled(*this, members.rank());
     if constexpr (!T::in_place) release_bytes(t);
-    std::vector<word> zeros(bucket_words * chunk);
-    for (word i = 0; i < t.capacity; i += chunk)
-      put(t.bucket_at(i, bucket_words), zeros.data(),
-          std::min(chunk, t.capacity - i) * bucket_words);
+    directory::put_zeros(t.bucket_at(0, bucket_words), t.capacity * bucket_words);
     swap(t.field(header::at_used), 0);
     swap(t.field(header::at_dead), 0);
     flush(t.rank());

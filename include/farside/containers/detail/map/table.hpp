@@ -37,16 +37,14 @@ struct header {
 inline constexpr word least_capacity = 8;  ///< of a table, in buckets
 inline constexpr word chunk = 256;         ///< buckets that are moved in one go
 
-/// A table as one rank knows it. It stays where it is until no rank can be reading it any more.
+/// A table as one rank knows it, which does not change. It stays where it is until no rank can be
+/// reading it any more.
 struct table {
   word* direct = nullptr;  ///< the first bucket, where memory is coherent
   word capacity = 0;
   ptr<word> at;         ///< its header
   word* own = nullptr;  ///< the first bucket, if it is this rank's own
-  std::atomic<table*> next{nullptr};
-  std::atomic<bool> settled{false};  ///< all of the table before it has been moved into it
 
-  bool is_settled() const { return settled.load(std::memory_order_relaxed); }
   rank_t rank() const { return at.rank(); }
   word chunks() const { return (capacity + chunk - 1) / chunk; }
   ptr<word> field(header::index which) const { return at + static_cast<std::ptrdiff_t>(which); }

@@ -53,6 +53,7 @@ struct new_bucket {
   typename T::entry content;
   bool has_key = false, has_value = false;
   bool unseen = true;    ///< no bucket of the key has been looked at
+  bool settled = true;   ///< all of the table before the one at hand has been moved into it
   bool no_room = false;  ///< for the table in which a strained cell would be a plain bucket
   word index = 0;        ///< where the key's bucket was found
 };
@@ -187,7 +188,7 @@ FARSIDE_HOT inline outcome_of<T> update(Access& in, const key_location& where,
                                         new_bucket<T>& made) {
   // Most inserts find their home empty: they take it without a look, or after one at its head.
   if constexpr (!Update::changes && T::in_place)
-    if (std::exchange(made.unseen, false) && in.may_create() &&
+    if (std::exchange(made.unseen, false) && made.settled &&
         create<T>(in, where.home(in.capacity()), head(), where, key, by.initial(), made))
       return {result::done, true, counted::at_home};
   lookup<T> found = probe<B, T>(in, where, key);
@@ -202,7 +203,7 @@ FARSIDE_HOT inline outcome_of<T> update(Access& in, const key_location& where,
   if (found.what != result::absent) return {found.what};
   outcome_of<T> done;
   if constexpr (Update::creates) {
-    if (B == if_blocked::give_up && !in.may_create() && !FARSIDE_MUTANT(map_fast_creates_unsettled))
+    if (B == if_blocked::give_up && !made.settled && !FARSIDE_MUTANT(map_fast_creates_unsettled))
       return {result::blocked};
     const typename T::mapped_type& initial = by.initial();
     if (!create<T>(in, found.index, found.seen, where, key, initial, made)) return {result::again};
