@@ -52,18 +52,19 @@ class map_core : public shared_state {
   void before_end() override { choice.settle(c); }
   void before_barrier() override {
     tables.before_barrier(own_size());
-    if (c.threads == thread_level::single) retire_dropped();
+    if (c.threads == thread_level::single)
+      dropped_.before_barrier(
+          [&](const dropped& key) { return !tables.in_use(key.member, key.table_offset); });
   }
   void after_barrier() override {
     tables.after_barrier();
     overlaps.next_epoch();
-    unreachable_.after_barrier(free_key);
+    dropped_.after_barrier(free_key);
   }
   void release() override {
     tables.forget();  // what others have retired they are about to free
     if constexpr (!T::in_place) release_bytes(tables.of(members.rank()));
-    unreachable_.end(free_key);
-    for (const dropped& key : dropped_) free_key(key);
+    dropped_.end(free_key);
     overlaps.release();
     tables.release();
   }
@@ -247,14 +248,14 @@ class map_core : public shared_state {
     known_.clear();
   }
 
-  /// The bytes of a key that did not go along with its table wait to be freed. Who still reads the
-  /// old table compares with them.
+  /// The bytes of a key that did not go along are freed when its table has been left for good: who
+  /// still reads that compares with them.
   void drop_key(rank_t member, const table& t, const entry& e) {
     if constexpr (!T::key_store::in_place) {
       dropped key{member, t.at.offset(), {}};
       std::copy_n(e.key(), entry::key_words, key.stored);
       std::lock_guard lock(c.mutex);
-      dropped_.push_back(key);
+      dropped_.add(key);
     }
   }
 
@@ -312,16 +313,6 @@ class map_core : public shared_state {
   };
   static void free_key(const dropped& key) { T::key_store::release(key.stored); }
 
-  /// Retires those whose table has been left.
-  void retire_dropped() {
-    auto in_use = std::partition(dropped_.begin(), dropped_.end(), [&](const dropped& key) {
-      return !tables.in_use(key.member, key.table_offset);
-    });
-    for (auto key = dropped_.begin(); key != in_use; ++key) unreachable_.add(*key);
-    dropped_.erase(dropped_.begin(), in_use);
-    unreachable_.before_barrier();
-  }
-
   /// Frees the bytes of all entries in this rank's own tables; nobody else is there.
   void release_bytes(table& first) {
     for (table* t = &first;; t = &tables.next_of(members.rank(), *t)) {
@@ -337,8 +328,7 @@ class map_core : public shared_state {
     }
   }
 
-  std::vector<dropped> dropped_;  ///< their tables are still there
-  retirement<dropped> unreachable_;
+  retirement<dropped> dropped_;
   place_cache<K, typename T::hasher> known_;  ///< of cells
   struct counts {
     word dead = 0;           ///< erased, less revived, since it was told
