@@ -266,7 +266,7 @@ class hash_map {
   iterator begin() const { return iterator(*state_, state_->members.rank(), 1); }
   iterator end() const { return {}; }
   /// All entries, beginning with this rank's. Not collective; reads everybody's part.
-  detail::map::range<iterator> everywhere() const {
+  detail::copying_range<iterator> everywhere() const {
     return {iterator(*state_, state_->members.rank(), state_->members.size())};
   }
 

@@ -336,7 +336,7 @@ class store {
   local_range local() { return {*state_}; }
 
   /// All entries, as copies, beginning with this rank's. Not collective; reads everybody's part.
-  detail::map::range<iterator> everywhere() const {
+  detail::copying_range<iterator> everywhere() const {
     return {iterator(*state_, state_->members.rank(), state_->members.size())};
   }
 
