@@ -201,12 +201,9 @@ class local_access {
   static constexpr std::size_t words = T::bucket_words;
   static constexpr bool is_far = false, is_fast = Fast;
 
-  FARSIDE_HOT local_access(word* buckets, word capacity)
-    requires Fast
-      : capacity_(capacity), base_(buckets) {}
-  local_access(const table& t, bool coherent)
-    requires(!Fast)
-      : capacity_(t.capacity), base_(t.own), masks_(coherent ? nullptr : &t) {}
+  /// `masks`: the table, where memory is not coherent.
+  FARSIDE_HOT local_access(word* buckets, word capacity, const table* masks = nullptr)
+      : capacity_(capacity), base_(buckets), masks_(masks) {}
 
   FARSIDE_HOT word capacity() const { return capacity_; }
   void forget() {}
@@ -247,7 +244,7 @@ class local_access {
 
   word capacity_;
   word* base_;
-  const table* masks_ = nullptr;  ///< where memory is not coherent
+  const table* masks_;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

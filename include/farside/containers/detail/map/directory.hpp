@@ -30,14 +30,17 @@ struct control {
   word current = 0, notices = 0, size = 0, spare = 0;
 };
 
-/// What a map knows of a member's table, and what it counts of it.
-struct alignas(64) member_facts {
-  /// The settled table that this rank goes to. Null: not known.
-  std::atomic<table*> now{nullptr};
-  word taken = 0;    ///< how many buckets this rank has taken
-  word told = 0;     ///< of how many it has told the table
-  word tell_at = 0;  ///< when it tells the table again
+/// What a rank counts of a member's table. Several of its threads may share it.
+struct table_counts {
+  word taken = 0;          ///< how many buckets this rank has taken
+  word tell_at = 0;        ///< when it tells the table again
+  word told = 0;           ///< of how many it has told the table
+  word dead = 0;           ///< erased, less revived, since it was told
+  word no_room_until = 0;  ///< growth was in vain: not before so many are used
+};
 
+/// What a map knows of a member's table.
+struct member_facts {
   /// What the fast path looks at, and nothing else. It may not be taken while somebody counts
   /// operations, they are sent to owners, the runtime has ended or the table is not known. That is
   /// settled when one of these changes, not at each operation.
@@ -54,6 +57,7 @@ struct alignas(64) member_facts {
     const word capacity = capacity_.load(std::memory_order_acquire);
     return {current_.load(std::memory_order_relaxed) == at ? at : nullptr, capacity};
   }
+
   /// One thread at a time.
   void go_to(table* t, bool may_be_fast) {
     now.store(t, std::memory_order_release);
@@ -70,6 +74,10 @@ struct alignas(64) member_facts {
   static inline word nowhere = 0;  ///< what `buckets_` is where there has been no table
   std::atomic<word*> buckets_{&nowhere}, current_{nullptr};
   std::atomic<word> capacity_{0};
+
+ public:
+  /// The settled table that this rank goes to. Null: not known.
+  std::atomic<table*> now{nullptr};
 };
 
 /// How the fast path of one map finds its tables. A map that was moved from has none: the full path
@@ -103,6 +111,7 @@ class directory {
     rank_t me = of.members.world_rank(of.members.rank());
     controls_.resize(of.members.size());
     facts_ = std::make_unique<member_facts[]>(of.members.size());
+    counts_.resize(of.members.size());
     by_offset_.resize(of.members.size());
     ptr<word> made;
     do_together(
@@ -160,9 +169,10 @@ class directory {
     return *t;
   }
 
-  member_facts& facts(rank_t member) const { return facts_[member]; }
+  FARSIDE_HOT table_counts& counts(rank_t member) { return counts_[member]; }
+  std::uint32_t members() const { return static_cast<std::uint32_t>(controls_.size()); }
   fast_handle fast() const {
-    return {facts_.get(), static_cast<rank_t>(controls_.size()), of_.members.rank()};
+    return {facts_.get(), members(), of_.members.rank()};
   }
 
   /// The table that `t` moves to. It has one: some bucket of it said so, or growth has begun.
@@ -356,6 +366,7 @@ class directory {
   ptr<control> mine_;
   std::vector<ptr<control>> controls_;
   std::unique_ptr<member_facts[]> facts_;         ///< of each member
+  std::vector<table_counts> counts_;              ///< likewise
   std::vector<std::map<word, table>> by_offset_;  ///< of each member, by where they lie
   retirement<ptr<word>> retired_;
   word seen_notices_ = 0;

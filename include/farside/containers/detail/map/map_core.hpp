@@ -26,7 +26,6 @@ class map_core : public shared_state {
   using entry = typename T::entry;
   using outcome_type = outcome<V>;
   static constexpr std::size_t bucket_words = T::bucket_words;
-  static constexpr bool may_be_coherent = !never_coherent<transport>;
 
   map_core(const container_options& with, word capacity, const char* kind = "hash_map",
            typename T::placing chosen = {})
@@ -34,8 +33,7 @@ class map_core : public shared_state {
         placing(std::move(chosen)),
         c(*where),
         tables(*this, bucket_words, std::max(capacity, least_capacity)),
-        overlaps(*this),
-        pending_(members.size()) {
+        overlaps(*this) {
     constexpr double keys = T::key_store::in_place ? 0 : 1,
                      values = T::value_store::in_place ? 0 : 1;
     choice.open(*this, with,
@@ -71,13 +69,13 @@ class map_core : public shared_state {
 
   static word hash_of(const K& key) { return T::hash_of(key); }
   key_location place_of(const K& key) const {
-    return placing.of(hash_of(key), key, static_cast<std::uint32_t>(pending_.size()));
+    return placing.of(hash_of(key), key, tables.members());
   }
 
   /// How many entries this rank has added, less those it has erased.
-  word own_size() const {
+  word own_size() {
     word sum = 0;
-    for (rank_t m = 0; m < members.size(); ++m) sum += load_relaxed(tables.facts(m).taken);
+    for (rank_t m = 0; m < members.size(); ++m) sum += load_relaxed(tables.counts(m).taken);
     return sum - erased_;
   }
   word total_size() { return tables.total_size(own_size()); }
@@ -96,10 +94,10 @@ class map_core : public shared_state {
   auto with_access(table& t, Work work, concurrency with = concurrency::nothing,
                    verify what = verify::seal, bucket_window<T>* have = nullptr) {
     if (includes(with, concurrency::owner_only) && t.own != nullptr) {
-      local_access<T, false> in(t, c.link.coherent());
+      local_access<T, false> in(t.own, t.capacity, c.link.coherent() ? nullptr : &t);
       return work(in);
     }
-    if constexpr (may_be_coherent) {
+    if constexpr (!never_coherent<transport>) {
       if (t.direct != nullptr) {
         direct_access<T, false> in(c, t);
         return work(in);
@@ -196,15 +194,15 @@ class map_core : public shared_state {
   /// caller does this. A home that was taken tells that a table fills up: with few of them it is far
   /// from full.
   FARSIDE_HOT void account_for(rank_t member, const outcome_type& done) {
+    table_counts& mine = tables.counts(member);
     if (done.count == counted::at_home || done.count == counted::displaced) {
-      member_facts& mine = tables.facts(member);
       add(mine.taken, 1);
       if (done.count == counted::displaced && load_relaxed(mine.taken) >= mine.tell_at) [[unlikely]]
         count_displaced(member);
     } else if (done.count != counted::nothing) {
       const word one = done.count == counted::erased ? 1 : ~word{0};
       add(erased_, one);
-      add(pending_[member].dead, one);
+      add(mine.dead, one);
     }
     // What has strained a cell has taken effect, so this does not throw. Where there is no room the
     // next addition tries again, and throws if the cell cannot bear it.
@@ -215,20 +213,19 @@ class map_core : public shared_state {
   [[gnu::noinline]] void count_displaced(rank_t member) {
     constexpr word largest_batch = 256;
     table& t = tables.of(member);
-    member_facts& mine = tables.facts(member);
+    table_counts& mine = tables.counts(member);
     const word fresh = load_relaxed(mine.taken) - load_relaxed(mine.told);
     const word batch = std::clamp<word>(t.capacity / (32 * members.size()), 1, largest_batch);
     if (fresh >= batch) add(mine.told, fresh);
     if (c.threads == thread_level::single) mine.tell_at = mine.told + batch;
     if (fresh < batch) return;
     const word used = fetch_add(t.field(header::at_used), fresh) + fresh;
-    if (word dead = atomic(pending_[member].dead).exchange(0); dead != 0)
+    if (word dead = atomic(mine.dead).exchange(0); dead != 0)
       fetch_add(t.field(header::at_dead), dead);
     // Where there is no room for a larger table this one is filled to the last.
-    word& no_room_until = pending_[member].no_room_until;
-    if (used * 10 > t.capacity * 7 && used >= no_room_until &&
+    if (used * 10 > t.capacity * 7 && used >= mine.no_room_until &&
         !move_if_there_is_room(*this, member, t, wanted_capacity(*this, t)))
-      no_room_until = used + (t.capacity - std::min(used, t.capacity)) / 2 + 1;
+      mine.no_room_until = used + (t.capacity - std::min(used, t.capacity)) / 2 + 1;
   }
 
   /// Empties this rank's own table; nobody else is there.
@@ -239,11 +236,7 @@ class map_core : public shared_state {
     swap(t.field(header::at_used), 0);
     swap(t.field(header::at_dead), 0);
     flush(t.rank());
-    for (counts& mine : pending_) mine = {};
-    for (rank_t m = 0; m < members.size(); ++m) {
-      member_facts& mine = tables.facts(m);
-      mine.taken = mine.told = mine.tell_at = 0;
-    }
+    for (rank_t m = 0; m < members.size(); ++m) tables.counts(m) = {};
     erased_ = 0;
     known_.clear();
   }
@@ -330,11 +323,6 @@ class map_core : public shared_state {
 
   retirement<dropped> dropped_;
   place_cache<K, typename T::hasher> known_;  ///< of cells
-  struct counts {
-    word dead = 0;           ///< erased, less revived, since it was told
-    word no_room_until = 0;  ///< growth was in vain: not before so many are used
-  };
-  std::vector<counts> pending_;  ///< of each member
   word erased_ = 0;              ///< by this rank, less those it has revived
 };
 
