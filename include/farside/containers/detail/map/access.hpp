@@ -9,6 +9,7 @@
 
 #include <farside/containers/detail/map/table.hpp>
 #include <farside/containers/detail/map/traits.hpp>
+#include <farside/core/rma.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -27,7 +28,6 @@ concept bucket_reader = requires(A& in, word index, head h, typename T::entry& c
   { in.is_still_empty(index) } -> std::same_as<bool>;  ///< the same in order, of an empty one
   { in.template read<if_blocked::wait>(index, h, copy) } -> std::same_as<read_result>;
   in.forget();                                  ///< what was read of the table before
-  in.wait();                                    ///< a round of a wait loop
   { A::is_fast } -> std::convertible_to<bool>;  ///< declines what seldom happens
 };
 
@@ -90,7 +90,6 @@ class direct_access {
 
   FARSIDE_HOT word capacity() const { return capacity_; }
   void forget() { first_ = end_ = 0; }
-  void wait() { c_->wait_round(); }
 
   FARSIDE_HOT head top(word i) {
     if constexpr (!Fast)
@@ -114,7 +113,7 @@ class direct_access {
       }
       while (!Fast && out.body[0] == 0 && !FARSIDE_MUTANT(map_seal_not_checked)) {
         if constexpr (B == if_blocked::give_up) return read_result::blocked;
-        wait();
+        wait_round();
         out.body[0] = atomic(at[2]).load(settles);
       }
       for (std::size_t k = 1; k + 2 < words; ++k) out.body[k] = load_relaxed(at[k + 2]);
@@ -129,7 +128,7 @@ class direct_access {
       if (out.head_word != h.raw()) return read_result::changed;
       if (sealed) return read_result::whole;
       if constexpr (B == if_blocked::give_up) return read_result::blocked;
-      wait();
+      wait_round();
     }
   }
 
@@ -207,7 +206,6 @@ class local_access {
 
   FARSIDE_HOT word capacity() const { return capacity_; }
   void forget() {}
-  void wait() {}
   FARSIDE_HOT head top(word i) { return head(load_relaxed(bucket(i)[0])); }
   FARSIDE_HOT bool is_still_empty(word) { return true; }
   template <if_blocked B>

@@ -51,7 +51,6 @@ class far_access {
   }
   FARSIDE_HOT word capacity() const { return table_.capacity; }
   void forget() { count_ = 0; }
-  void wait() { c_.wait_round(); }
 
   /// The head as the window has it.
   FARSIDE_HOT head top(word i) {
@@ -77,7 +76,7 @@ class far_access {
       // What belongs to the head is on its way. So may be something of this rank (copies are
       // completed many at a time), for which whoever is waited for may be waiting.
       if (!std::exchange(flushed, true)) flush(table_.rank());
-      wait();
+      wait_round();
       far::get(table_.bucket_at(i, words), reinterpret_cast<word*>(&window_[i - first_]), words);
     }
   }
