@@ -171,26 +171,25 @@ class hash_map {
   /// with others to the same rank, at the latest when this one next waits or makes progress.
   future<std::optional<V>> async_find(const K& key,
                                       concurrency with = concurrency::everything) const {
-    return begin("find", detail::map::find_there(), key, key, with, value_of);
+    return begin("find", detail::map::find_there(), key, with, value_of);
   }
   future<bool> async_insert(const K& key, const V& value,
                             concurrency with = concurrency::everything) {
-    return begin("insert", detail::map::insert_there(), key, value_type(key, value), with,
-                 was_created);
+    return begin("insert", detail::map::insert_there(), value_type(key, value), with, was_created);
   }
   future<bool> async_insert_or_assign(const K& key, const V& value,
                                       concurrency with = concurrency::everything) {
-    return begin("insert_or_assign", detail::map::assign_there(), key, value_type(key, value), with,
+    return begin("insert_or_assign", detail::map::assign_there(), value_type(key, value), with,
                  was_created);
   }
   future<bool> async_erase(const K& key, concurrency with = concurrency::everything) {
-    return begin("erase", detail::map::erase_there(), key, key, with, was_created);
+    return begin("erase", detail::map::erase_there(), key, with, was_created);
   }
   template <class Op = std::plus<>>
   future<std::optional<V>> async_accumulate(const K& key, const V& value, Op op = {},
                                             concurrency with = concurrency::everything) {
     detail::require_combines<Op, V>();
-    return begin("accumulate", detail::map::accumulate_there<Op>{std::move(op)}, key,
+    return begin("accumulate", detail::map::accumulate_there<Op>{std::move(op)},
                  value_type(key, value), with, value_of);
   }
   future<std::optional<V>> async_accumulate(const K& key, const V& value, concurrency with) {
@@ -199,7 +198,7 @@ class hash_map {
   template <class F>
     requires std::invocable<F&, V&>
   future<V> async_modify(const K& key, F change_value, concurrency with = concurrency::everything) {
-    return begin("modify", detail::map::modify_there<V, F>{std::move(change_value)}, key, key, with,
+    return begin("modify", detail::map::modify_there<V, F>{std::move(change_value)}, key, with,
                  [](auto done) { return *std::move(done.value); });
   }
 
@@ -353,9 +352,8 @@ class hash_map {
     return detail::map::update_many(tables_, state_, std::move(op), items, with);
   }
   template <class Op, class Item, class Finish>
-  auto begin(const char* name, Op op, const K& key, const Item& item, concurrency with,
-             Finish finish) const {
-    check(Op::kind, name, key, with);
+  auto begin(const char* name, Op op, const Item& item, concurrency with, Finish finish) const {
+    check(Op::kind, name, detail::map::key_of<K>(item), with);
     return detail::map::begin(*state_, std::move(op), item, with, finish);
   }
 
