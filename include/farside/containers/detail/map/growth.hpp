@@ -143,6 +143,16 @@ void move_table(Core& m, rank_t member, table& t, word capacity) {
   m.tables.begin_move(t, capacity);
   help(m, member, t);
 }
+/// The same. Returns why there is no room for that table, and nothing has changed then; else empty.
+template <class Core>
+std::string try_to_move(Core& m, rank_t member, table& t, word capacity) {
+  try {
+    move_table(m, member, t, capacity);
+    return {};
+  } catch (const allocation_error& e) {
+    return e.what();
+  }
+}
 
 /// The table that `t` moves to, when all of `t` has been moved: helps, and waits for those who
 /// help. An operation that may create an entry goes on there: what is moved has room for certain
@@ -166,17 +176,6 @@ table& settled(Core& m, rank_t member) {
   }
 }
 
-/// False: there is no room for the next table, and nothing has changed.
-template <class Core>
-bool move_if_there_is_room(Core& m, rank_t member, table& t, word capacity) {
-  try {
-    move_table(m, member, t, capacity);
-    return true;
-  } catch (const allocation_error&) {
-    return false;
-  }
-}
-
 template <class Core>
 word wanted_capacity(Core& m, const table& t) {
   const header h = m.tables.read_header(t.rank(), t.at.offset());
@@ -188,18 +187,14 @@ word wanted_capacity(Core& m, const table& t) {
 /// There is no bucket left: a smaller step if need be.
 template <class Core>
 void grow(Core& m, rank_t member, table& t) {
-  const word want = wanted_capacity(m, t);
-  for (word tried = want;; tried = t.capacity + (tried - t.capacity) / 2) {
-    try {
-      return move_table(m, member, t, tried);
-    } catch (const allocation_error& e) {
-      if (tried < t.capacity + t.capacity / 16 + 8)
-        raise<allocation_error>(
-            m.kind_name, " '", m.label, "' has no room for another entry on rank ", t.rank(),
-            ": its table of ", t.capacity,
-            " buckets is full, and a larger one does not fit. All entries are still there. ",
-            std::string(e.what()));
-    }
+  word wanted = wanted_capacity(m, t);
+  for (std::string why; !(why = try_to_move(m, member, t, wanted)).empty();) {
+    if (wanted < t.capacity + t.capacity / 16 + 8)
+      raise<allocation_error>(
+          m.kind_name, " '", m.label, "' has no room for another entry on rank ", t.rank(),
+          ": its table of ", t.capacity,
+          " buckets is full, and a larger one does not fit. All entries are still there. ", why);
+    wanted = t.capacity + (wanted - t.capacity) / 2;
   }
 }
 

@@ -185,7 +185,7 @@ class map_core : public shared_state {
       if (done.what == result::frozen) t = &settled_next(*this, where.member, *t);
       if (done.what == result::widen) move_table(*this, where.member, *t, t->capacity);
       if (done.what == result::strained &&
-          !move_if_there_is_room(*this, where.member, *t, t->capacity))
+          !try_to_move(*this, where.member, *t, t->capacity).empty())
         made.no_room = true;
     }
   }
@@ -207,7 +207,7 @@ class map_core : public shared_state {
     // What has strained a cell has taken effect, so this does not throw. Where there is no room the
     // next addition tries again, and throws if the cell cannot bear it.
     if (done.strained) [[unlikely]]
-      move_if_there_is_room(*this, member, tables.of(member), tables.of(member).capacity);
+      try_to_move(*this, member, tables.of(member), tables.of(member).capacity);
   }
 
   [[gnu::noinline]] void count_displaced(rank_t member) {
@@ -224,7 +224,7 @@ class map_core : public shared_state {
       fetch_add(t.field(header::at_dead), dead);
     // Where there is no room for a larger table this one is filled to the last.
     if (used * 10 > t.capacity * 7 && used >= mine.no_room_until &&
-        !move_if_there_is_room(*this, member, t, wanted_capacity(*this, t)))
+        !try_to_move(*this, member, t, wanted_capacity(*this, t)).empty())
       mine.no_room_until = used + (t.capacity - std::min(used, t.capacity)) / 2 + 1;
   }
 
