@@ -5,7 +5,6 @@
 
 #include <array>
 #include <utility>
-#include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
@@ -119,8 +118,7 @@ class far_access {
   }
   void fetch(word i) {
     const word n = std::min(next_window<entry>(count_), table_.capacity - i);
-    if (n > small_.size() && large_.size() < n) large_.resize(n);
-    have(i, n, n > small_.size() ? large_.data() : small_.data());
+    have(i, n, own_.data());
     far::get(table_.bucket_at(i, words), reinterpret_cast<word*>(window_), n * words);
   }
 
@@ -129,8 +127,7 @@ class far_access {
   verify verify_;
   word first_ = 0, count_ = 0;
   entry* window_ = nullptr;
-  std::array<entry, window<entry>> small_;
-  std::vector<entry> large_;
+  std::array<entry, largest_window<entry>> own_;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

@@ -44,12 +44,11 @@ class entry_walk {
 
   std::optional<value_type> entry_at(word i) {
     using entry = typename Core::entry;
-    constexpr word many = std::max<word>(1, 4096 / sizeof(entry));
     return of_->with_access(*table_, [&](auto& in) -> std::optional<value_type> {
       if constexpr (std::remove_reference_t<decltype(in)>::is_far) {  // many buckets a get
         if (i >= first_ + buckets_.size() || buckets_.empty()) {
           first_ = i;
-          buckets_.resize(std::min(many, table_->capacity - i));
+          buckets_.resize(std::min(largest_window<entry>, table_->capacity - i));
           get(table_->bucket_at(i, in.words), reinterpret_cast<word*>(buckets_.data()),
               buckets_.size() * in.words);
         }

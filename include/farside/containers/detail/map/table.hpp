@@ -71,11 +71,12 @@ inline constexpr auto publish_order = std::memory_order_release;
 /// How many buckets a get fetches at first: 256 bytes cost hardly more than 8.
 template <class Bucket>
 inline constexpr word window = std::clamp<word>(256 / sizeof(Bucket), 1, 8);
-/// The same of the get that follows one of `count` buckets, zero if there was none: up to 4 KiB.
+template <class Bucket>
+inline constexpr word largest_window = std::max<word>(4096 / sizeof(Bucket), 1);
+/// How many the get fetches that follows one of `count` buckets; zero: there was none.
 template <class Bucket>
 constexpr word next_window(word count) {
-  if (count == 0) return window<Bucket>;
-  return std::max<word>(std::min<word>(2 * count, 4096 / sizeof(Bucket)), 1);
+  return count == 0 ? window<Bucket> : std::min(2 * count, largest_window<Bucket>);
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map
