@@ -176,14 +176,6 @@ struct key_location {
   FARSIDE_HOT word home(word capacity) const { return reduce_hash(hash << 20, capacity); }
 };
 
-/// The seal over `n` words, bound to `salt`.
-FARSIDE_HOT inline word seal_of(const word* words, std::size_t n, word salt) {
-  word h = salt;
-  for (std::size_t i = 0; i < n; ++i)
-    h = folded_product(h ^ words[i], 0x9e6c'63d0'876a'5b11) + 0x632b'e59b'd9b4'e019 * (i + 1);
-  return h ^ h >> 29;
-}
-
 /// A bucket with values and keys of that many words.
 template <std::size_t ValueWords, std::size_t KeyWords>
 struct bucket {

@@ -107,7 +107,7 @@ struct object {
     for (std::size_t i = sealed_from; i < words; ++i) image[i] ^= by += mix_offset;
   }
   static word seal_of(const word* image, std::size_t words, head h, ptr<word> at) {
-    return map::seal_of(image + sealed_from, words - sealed_from, salt(h, at));
+    return detail::seal_of(image + sealed_from, words - sealed_from, salt(h, at));
   }
   /// Makes an image that of version `h` at `at`.
   static void seal(std::vector<word>& image, head h, ptr<word> at, bool coherent) {
