@@ -158,7 +158,8 @@ template <bool Sure = false>
 #if defined(__aarch64__) && !defined(FARSIDE_TSAN)
   return *const_cast<const volatile std::uint64_t*>(&w);
 #else
-  return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(w)).load(std::memory_order_relaxed);
+  return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(w))
+      .load(std::memory_order_relaxed);
 #endif
 }
 [[gnu::always_inline]] inline void store_relaxed(std::uint64_t& w, std::uint64_t value) {

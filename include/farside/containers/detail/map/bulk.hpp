@@ -79,16 +79,16 @@ void find_many(const fast_handle& tables, const container_handle<Core>& state,
   auto* const facts = &tables[0];
   with_windows<false>(
       m, keys.size(), with, [keys](std::size_t i) -> const auto& { return keys[i]; },
-      [&m, keys, to, facts, with](std::size_t i, const key_location& where,
-                                  auto* seen) __attribute__((always_inline)) {
-        const auto found = try_find<T>(facts[where.member], where, keys[i]);
-        if (found.what == result::done) [[likely]] {
-          // Not as a whole: compilers put an optional together in memory, and a CPU waits.
-          found.value ? void(to[i].emplace(*found.value)) : to[i].reset();
-          return;
-        }
-        to[i] = m.template find<if_blocked::wait>(keys[i], with, seen).value;
-      });
+      [&m, keys, to, facts, with](std::size_t i, const key_location& where, auto* seen)
+          __attribute__((always_inline)) {
+            const auto found = try_find<T>(facts[where.member], where, keys[i]);
+            if (found.what == result::done) [[likely]] {
+              // Not as a whole: compilers put an optional together in memory, and a CPU waits.
+              found.value ? void(to[i].emplace(*found.value)) : to[i].reset();
+              return;
+            }
+            to[i] = m.template find<if_blocked::wait>(keys[i], with, seen).value;
+          });
 }
 
 /// Inserts up to 64 keys by claiming their homes together: n atomics, n puts and two waits, if those
@@ -162,8 +162,8 @@ std::size_t update_many(const fast_handle& tables, const container_handle<Core>&
   if constexpr (Op::kind == container_operation::insert && Core::traits::in_place) {
     if (m.tables.of(0).direct == nullptr && !includes(with, concurrency::owner_only)) {
       for (; !items.empty(); items = items.subspan(std::min(in_flight_together, items.size())))
-        created += insert_together(m, op, items.first(std::min(in_flight_together, items.size())),
-                                   with);
+        created +=
+            insert_together(m, op, items.first(std::min(in_flight_together, items.size())), with);
       return created;
     }
   }

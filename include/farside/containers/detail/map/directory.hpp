@@ -171,9 +171,7 @@ class directory {
 
   FARSIDE_HOT table_counts& counts(rank_t member) { return counts_[member]; }
   std::uint32_t members() const { return static_cast<std::uint32_t>(controls_.size()); }
-  fast_handle fast() const {
-    return {facts_.get(), members(), of_.members.rank()};
-  }
+  fast_handle fast() const { return {facts_.get(), members(), of_.members.rank()}; }
 
   /// The table that `t` moves to. It has one: some bucket of it said so, or growth has begun.
   table& next_of(rank_t member, table& t) {

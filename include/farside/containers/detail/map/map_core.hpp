@@ -323,7 +323,7 @@ class map_core : public shared_state {
 
   retirement<dropped> dropped_;
   place_cache<K, typename T::hasher> known_;  ///< of cells
-  word erased_ = 0;              ///< by this rank, less those it has revived
+  word erased_ = 0;                           ///< by this rank, less those it has revived
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

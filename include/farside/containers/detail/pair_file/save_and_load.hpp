@@ -54,8 +54,7 @@ void save(const team& over, const std::string& what, const std::string& path,
   header.kinds = kinds.size();
   header.entries = all_reduce(entries, std::plus<>(), over);
   const std::uint64_t begin = sizeof header + kinds.size();
-  const std::uint64_t before =
-      begin + exclusive_scan(mine, std::uint64_t{0}, std::plus<>(), over);
+  const std::uint64_t before = begin + exclusive_scan(mine, std::uint64_t{0}, std::plus<>(), over);
   header.index = begin + all_reduce(mine, std::plus<>(), over);
   for (auto& block : blocks) block.offset += before;
 

@@ -111,8 +111,7 @@ class local_iterator {
     if (t.direct == nullptr) return ~word{0} >> (64 - n);
     const word* heads = t.direct + first * T::bucket_words;
     word taken = 0;
-    for (word i = 0; i < n; ++i)
-      taken |= word{load_relaxed(heads[i * T::bucket_words]) != 0} << i;
+    for (word i = 0; i < n; ++i) taken |= word{load_relaxed(heads[i * T::bucket_words]) != 0} << i;
     return taken;
   }
 

@@ -72,9 +72,7 @@ class value_walk {
     }
     return std::nullopt;
   }
-  friend bool operator==(const value_walk& a, const value_walk& b) {
-    return a.slots_ == b.slots_;
-  }
+  friend bool operator==(const value_walk& a, const value_walk& b) { return a.slots_ == b.slots_; }
 
  private:
   Core* of_ = nullptr;
