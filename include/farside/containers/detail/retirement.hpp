@@ -22,7 +22,7 @@
 // then, and what they bring is thrown away (`stale_reads`); it never writes there.
 #pragma once
 
-#include <farside/backend/concept.hpp>
+#include <farside/backend/optional.hpp>
 #include <farside/base/mutants.hpp>
 
 #include <algorithm>
