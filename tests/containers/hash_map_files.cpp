@@ -120,8 +120,8 @@ namespace {
 /// Ways in which files are damaged. Each takes the bytes of a good one.
 using damage = std::function<void(std::string&, std::mt19937_64&)>;
 
-constexpr std::size_t word = 8, header_bytes = sizeof(far::detail::map::file_header),
-                      index_entry = sizeof(far::detail::map::file_block);
+constexpr std::size_t word = 8, header_bytes = sizeof(far::detail::pair_file::header),
+                      index_entry = sizeof(far::detail::file_block);
 
 std::uint64_t word_at(const std::string& bytes, std::size_t at) {
   std::uint64_t value = 0;
@@ -136,7 +136,7 @@ std::size_t some_count(const std::string& bytes, std::mt19937_64& random) {
 }
 /// With the right checksums of header and index: nothing but the counts themselves is wrong.
 void seal(std::string& bytes) {
-  far::detail::map::file_header header;
+  far::detail::pair_file::header header;
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.kinds > bytes.size() - sizeof header) return;
   if (header.index <= bytes.size())

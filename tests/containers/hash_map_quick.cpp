@@ -213,7 +213,6 @@ struct made_by_hand {
   made_by_hand() : memory(capacity * traits::bucket_words) {
     table.direct = memory.data();
     table.capacity = capacity;
-    table.settled = true;
   }
   word* bucket(word after_home) {
     return memory.data() + (where.home(capacity) + after_home) % capacity * traits::bucket_words;
@@ -240,11 +239,13 @@ struct made_by_hand {
   template <class Access, class Update>
   auto update(Access in, const Update& by) {
     map::new_bucket<traits> made;
+    made.settled = settled;
     return map::update<map::if_blocked::give_up, traits>(in, where, key, by, made).what;
   }
 
   std::vector<word> memory;
   map::table table;
+  bool settled = true;
   map::key_location where{traits::hash_of(key), 1};
 };
 
@@ -301,12 +302,12 @@ FAR_TEST(the_fast_path_gives_up_on_what_others_are_doing) {
   }
   {
     made_by_hand t;  // more is still moving into the table
-    t.table.settled = false;
+    t.settled = false;
     const auto before = t.memory;
     CHECK(t.update_by_handler(map::keep<word>{1}) != map::result::done);
     CHECK(t.update_by_handler(map::replace<word>{1}) != map::result::done);
     CHECK(before == t.memory);
-    t.table.settled = true;
+    t.settled = true;
     CHECK(t.update_by_handler(map::keep<word>{1}) == map::result::done);
   }
   {

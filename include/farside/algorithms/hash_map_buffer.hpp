@@ -195,13 +195,13 @@ class hash_map_buffer {
             try {
               switch (kind) {
                 case what::insert:
-                  map::update_here(e, where, key, map::keep<mapped_type>{value}, with);
+                  change(e, where, key, map::keep<mapped_type>{value}, with);
                   break;
                 case what::assign:
-                  map::update_here(e, where, key, map::replace<mapped_type>{value}, with);
+                  change(e, where, key, map::replace<mapped_type>{value}, with);
                   break;
                 case what::accumulate:
-                  map::update_here(e, where, key, map::combine<mapped_type, Op>{value, op_}, with);
+                  change(e, where, key, map::combine<mapped_type, Op>{value, op_}, with);
                   break;
               }
             } catch (const allocation_error&) {
@@ -210,6 +210,15 @@ class hash_map_buffer {
             }
           });
         });
+  }
+
+  /// Of a key that this rank holds.
+  template <class Update>
+  static void change(engine& e, const detail::map::key_location& where, const key_type& key,
+                     const Update& by, concurrency with) {
+    using namespace detail::map;
+    if (!try_update(e.tables.fast(), &e, where, key, by, with, [](auto&&) {})) [[unlikely]]
+      e.template update<if_blocked::wait, Update>(key, by, with);
   }
 
   Map* map_;

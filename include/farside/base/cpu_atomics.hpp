@@ -152,4 +152,22 @@ template <bool Sure = false>
                                      __ATOMIC_SEQ_CST);
 }
 
+/// Relaxed loads and stores. On arm64 GCC needs two instructions to reach an atomic behind a
+/// pointer, and one for a volatile word. Aligned words are read and written whole there.
+[[gnu::always_inline]] inline std::uint64_t load_relaxed(const std::uint64_t& w) {
+#if defined(__aarch64__) && !defined(FARSIDE_TSAN)
+  return *const_cast<const volatile std::uint64_t*>(&w);
+#else
+  return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(w))
+      .load(std::memory_order_relaxed);
+#endif
+}
+[[gnu::always_inline]] inline void store_relaxed(std::uint64_t& w, std::uint64_t value) {
+#if defined(__aarch64__) && !defined(FARSIDE_TSAN)
+  *const_cast<volatile std::uint64_t*>(&w) = value;
+#else
+  std::atomic_ref<std::uint64_t>(w).store(value, std::memory_order_relaxed);
+#endif
+}
+
 }  // namespace far::inline FARSIDE_BACKEND::detail

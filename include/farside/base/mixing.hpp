@@ -46,6 +46,15 @@ constexpr std::uint64_t folded_product(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
+/// The seal over `n` words, bound to `salt`.
+[[gnu::always_inline]] inline std::uint64_t seal_of(const std::uint64_t* words, std::size_t n,
+                                                    std::uint64_t salt) {
+  std::uint64_t h = salt;
+  for (std::size_t i = 0; i < n; ++i)
+    h = folded_product(h ^ words[i], 0x9e6c'63d0'876a'5b11) + 0x632b'e59b'd9b4'e019 * (i + 1);
+  return h ^ h >> 29;
+}
+
 /// The hash of a sequence from that of its beginning and of its next element.
 constexpr std::uint64_t hash_append(std::uint64_t before, std::uint64_t next) {
   return mix(before * 0xa076'1d64'78bd'642f + next);

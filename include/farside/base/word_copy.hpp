@@ -155,4 +155,10 @@ inline void acquire_fence() {
 #endif
 }
 
+inline void release_fence() {
+#ifndef FARSIDE_TSAN
+  std::atomic_thread_fence(std::memory_order_release);
+#endif
+}
+
 }  // namespace far::inline FARSIDE_BACKEND::detail

@@ -13,7 +13,7 @@
 // docs/costs.md; docs/protocols/hash_map.md says how it works and why it is right.
 #pragma once
 
-#include <farside/containers/detail/map/snapshot.hpp>
+#include <farside/containers/detail/map/hash_map_impl.hpp>
 #include <farside/core/concurrency.hpp>
 #include <farside/core/future.hpp>
 #include <farside/core/hash.hpp>
@@ -87,7 +87,7 @@ class hash_map {
   FARSIDE_HOT bool insert(const K& key, const V& value,
                           concurrency with = concurrency::everything) {
     return change("insert", detail::map::insert_there(), key, detail::map::keep<V>{value}, with)
-        .created;
+        .created();
   }
 
   /// Adds an entry, or replaces its value. Returns whether it was added. R + A + W, 3 waits; R + A
@@ -95,7 +95,7 @@ class hash_map {
   bool insert_or_assign(const K& key, const V& value, concurrency with = concurrency::everything) {
     return change("insert_or_assign", detail::map::assign_there(), key,
                   detail::map::replace<V>{value}, with)
-        .created;
+        .created();
   }
 
   /// The value of a key, if it has one. R, 1 wait, whatever runs at the same time; one R more for
@@ -111,7 +111,7 @@ class hash_map {
 
   /// Removes a key. Returns whether it was there. R + A, 2 waits.
   bool erase(const K& key, concurrency with = concurrency::everything) {
-    return change("erase", detail::map::erase_there(), key, detail::map::remove(), with).created;
+    return change("erase", detail::map::erase_there(), key, detail::map::remove(), with).created();
   }
 
   /// Replaces the value v of a key by op(v, value), or adds the entry if there is none, as one
@@ -171,26 +171,25 @@ class hash_map {
   /// with others to the same rank, at the latest when this one next waits or makes progress.
   future<std::optional<V>> async_find(const K& key,
                                       concurrency with = concurrency::everything) const {
-    return begin("find", detail::map::find_there(), key, key, with, value_of);
+    return begin("find", detail::map::find_there(), key, with, value_of);
   }
   future<bool> async_insert(const K& key, const V& value,
                             concurrency with = concurrency::everything) {
-    return begin("insert", detail::map::insert_there(), key, value_type(key, value), with,
-                 was_created);
+    return begin("insert", detail::map::insert_there(), value_type(key, value), with, was_created);
   }
   future<bool> async_insert_or_assign(const K& key, const V& value,
                                       concurrency with = concurrency::everything) {
-    return begin("insert_or_assign", detail::map::assign_there(), key, value_type(key, value), with,
+    return begin("insert_or_assign", detail::map::assign_there(), value_type(key, value), with,
                  was_created);
   }
   future<bool> async_erase(const K& key, concurrency with = concurrency::everything) {
-    return begin("erase", detail::map::erase_there(), key, key, with, was_created);
+    return begin("erase", detail::map::erase_there(), key, with, was_created);
   }
   template <class Op = std::plus<>>
   future<std::optional<V>> async_accumulate(const K& key, const V& value, Op op = {},
                                             concurrency with = concurrency::everything) {
     detail::require_combines<Op, V>();
-    return begin("accumulate", detail::map::accumulate_there<Op>{std::move(op)}, key,
+    return begin("accumulate", detail::map::accumulate_there<Op>{std::move(op)},
                  value_type(key, value), with, value_of);
   }
   future<std::optional<V>> async_accumulate(const K& key, const V& value, concurrency with) {
@@ -199,7 +198,7 @@ class hash_map {
   template <class F>
     requires std::invocable<F&, V&>
   future<V> async_modify(const K& key, F change_value, concurrency with = concurrency::everything) {
-    return begin("modify", detail::map::modify_there<V, F>{std::move(change_value)}, key, key, with,
+    return begin("modify", detail::map::modify_there<V, F>{std::move(change_value)}, key, with,
                  [](auto done) { return *std::move(done.value); });
   }
 
@@ -266,7 +265,7 @@ class hash_map {
   iterator begin() const { return iterator(*state_, state_->members.rank(), 1); }
   iterator end() const { return {}; }
   /// All entries, beginning with this rank's. Not collective; reads everybody's part.
-  detail::map::range<iterator> everywhere() const {
+  detail::copying_range<iterator> everywhere() const {
     return {iterator(*state_, state_->members.rank(), state_->members.size())};
   }
 
@@ -306,7 +305,7 @@ class hash_map {
   explicit hash_map(detail::container_handle<core> of)
       : state_(std::move(of)), tables_(state_->tables.fast()) {}
 
-  static constexpr auto was_created = [](auto done) { return done.created; };
+  static constexpr auto was_created = [](auto done) { return done.created(); };
   static constexpr auto value_of = [](auto done) { return std::move(done.value); };
 
   FARSIDE_HOT detail::map::key_location located(const K& key) const {
@@ -353,9 +352,8 @@ class hash_map {
     return detail::map::update_many(tables_, state_, std::move(op), items, with);
   }
   template <class Op, class Item, class Finish>
-  auto begin(const char* name, Op op, const K& key, const Item& item, concurrency with,
-             Finish finish) const {
-    check(Op::kind, name, key, with);
+  auto begin(const char* name, Op op, const Item& item, concurrency with, Finish finish) const {
+    check(Op::kind, name, detail::map::key_of<K>(item), with);
     return detail::map::begin(*state_, std::move(op), item, with, finish);
   }
 

@@ -88,7 +88,9 @@ class store {
   /// this rank remembers where it lies, else 2R, 2 waits.
   FARSIDE_HOT std::optional<V> get(const K& key) const {
     if constexpr (core::in_bucket) {
-      const auto found = detail::stores::find_directly<core>(tables_, located(key), key);
+      const auto where = located(key);
+      const auto found =
+          detail::map::try_find<typename core::traits>(tables_[where.member], where, key);
       if (found.what == detail::map::result::done) [[likely]]
         return detail::stores::value_of<V>(found.value);
       return detail::stores::get_from_bucket<V>(tables_, state_, located(key), key);
@@ -212,9 +214,9 @@ class store {
       return detail::stores::begin_change(*state_, detail::stores::put_there(),
                                           std::pair<K, slot>(key, state_->slot_with(value)),
                                           [m = &*state_, key, value](const outcome& done) {
-                                            if (done.created && done.value)
+                                            if (done.changed && done.value)
                                               m->waiting.wake(*m, key, value);
-                                            return done.created;
+                                            return done.changed;
                                           });
     else
       return detail::stores::at_once([&] { return put(key, value); });
@@ -232,7 +234,7 @@ class store {
     if constexpr (core::in_bucket)
       return detail::stores::begin_change(
           *state_, detail::stores::transform_there<V, slot, F>{std::move(change)}, key,
-          [](const outcome& done) { return done.created; });
+          [](const outcome& done) { return done.changed; });
     else
       return detail::stores::at_once([&] { return modify(key, std::move(change)); });
   }
@@ -240,7 +242,7 @@ class store {
     state_->require_mutable("async_erase");
     if constexpr (core::in_bucket)
       return detail::stores::begin_change(*state_, detail::stores::remove_there<slot>(), key,
-                                          [](const outcome& done) { return done.created; });
+                                          [](const outcome& done) { return done.changed; });
     else
       return detail::stores::at_once([&] { return erase(key); });
   }
@@ -334,7 +336,7 @@ class store {
   local_range local() { return {*state_}; }
 
   /// All entries, as copies, beginning with this rank's. Not collective; reads everybody's part.
-  detail::map::range<iterator> everywhere() const {
+  detail::copying_range<iterator> everywhere() const {
     return {iterator(*state_, state_->members.rank(), state_->members.size())};
   }
 
@@ -402,7 +404,7 @@ class store {
     if constexpr (core::in_bucket)
       return detail::stores::begin_change(*state_, detail::stores::replace_there{only},
                                           std::pair<K, slot>(key, state_->slot_with(value)),
-                                          [](const outcome& done) { return done.created; });
+                                          [](const outcome& done) { return done.changed; });
     else
       return detail::stores::at_once(
           [&] { return state_->template replace_value<wait>(key, value, only) == changed::yes; });

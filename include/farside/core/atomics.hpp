@@ -50,6 +50,26 @@ template <atomic_op Op, class T>
                 });
 }
 
+/// Whether each atomic ends with a fence of the CPU, as far as this thread's fast links know.
+[[gnu::always_inline]] inline bool atomics_are_fences() {
+  return with_fast_link([](const auto& link) {
+    if constexpr (knows_its_fences<std::remove_cvref_t<decltype(link)>>)
+      return link.flush_is_a_fence();
+    else
+      return false;
+  });
+}
+
+/// A back end may have a cheaper way than flush to do what settling an atomic asks for.
+template <class Link>
+[[gnu::always_inline]] inline void settle_atomics(Link& link, rank_t rank) {
+  if (atomics_are_fences()) return;
+  if constexpr (settles_atomics<Link>)
+    link.settle(rank);
+  else
+    link.flush(rank);
+}
+
 /// A future of a word as a future of the type that was asked for.
 template <class T>
 future<T> as_type(future<word_of<T>> word) {

@@ -215,12 +215,6 @@ template <class T>
   flush(to.rank());
 }
 
-/// get() for callers that know that ranks share no memory. `offset` is aligned for T.
-template <class T>
-[[gnu::always_inline]] inline void get_afar(rank_t rank, std::size_t offset, T* to, std::size_t n) {
-  get(ptr<T>(rank, offset & ~(alignof(T) - 1)), to, n);
-}
-
 }  // namespace detail
 
 /// Lets the transport and everything in flight go on; runs continuations that have become

@@ -22,9 +22,10 @@
 // then, and what they bring is thrown away (`stale_reads`); it never writes there.
 #pragma once
 
-#include <farside/backend/concept.hpp>
+#include <farside/backend/optional.hpp>
 #include <farside/base/mutants.hpp>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -45,13 +46,20 @@ stale_reads(Link&) -> stale_reads<Link>;
 template <class Block>
 class retirement {
  public:
-  /// The block is unlinked, and all members have been told.
+  /// The block is unlinked, and all members have been told; or before_barrier() will ask.
   void add(Block block) { fresh_.push_back(std::move(block)); }
 
-  /// Every member will have forgotten what is here now when it leaves the barrier that begins.
+  /// Every member will have forgotten what is here now when it leaves the barrier that begins. What
+  /// is not `unlinked(block)` yet stays.
+  template <class Unlinked>
+  void before_barrier(Unlinked unlinked) {
+    const auto first =
+        std::partition(fresh_.begin(), fresh_.end(), [&](const Block& b) { return !unlinked(b); });
+    leaving_.insert(leaving_.end(), first, fresh_.end());
+    fresh_.erase(first, fresh_.end());
+  }
   void before_barrier() {
-    leaving_.insert(leaving_.end(), fresh_.begin(), fresh_.end());
-    fresh_.clear();
+    before_barrier([](const Block&) { return true; });
   }
   /// Calls `free(block)` for what was here before the barrier that came before this one.
   template <class Free>

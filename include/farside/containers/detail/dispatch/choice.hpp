@@ -141,13 +141,19 @@ class engine_choice {
   future<bytes> send(rank_t member, std::size_t operations, writer message) {
     return begin(member, operations, std::move(message), &messenger::send);
   }
+  /// Sends it, and waits for its answer. An empty one is counted as declined.
+  bytes ask(rank_t member, std::size_t operations, writer message) {
+    owner_wait_marker note(*of_->where, of_->label.c_str());
+    return counted(operations, send(member, operations, std::move(message)).get());
+  }
   /// Sends it together with other messages to that member: see messenger::send_with_others. The
-  /// container does not end before `then(answer)` has returned, whose result is in the future.
+  /// container does not end before `then(answer)` has returned, whose result is in the future. An
+  /// empty answer is counted as declined.
   template <class Then>
   auto send_later(rank_t member, writer message, Then then) {
     return begin(member, 1, std::move(message), &messenger::send_with_others)
-        .then([then = std::move(then), until_done = under_way()](bytes answer) mutable {
-          return then(std::move(answer));
+        .then([this, then = std::move(then), until_done = under_way()](bytes answer) mutable {
+          return then(counted(1, std::move(answer)));
         });
   }
 
@@ -187,6 +193,11 @@ class engine_choice {
     void make_ready() override { future_state<bytes>::finish(); }
     rank_t target;
   };
+
+  bytes counted(std::size_t operations, bytes answer) {
+    if (answer.empty()) count_declined(operations);
+    return answer;
+  }
 
   /// A member that polls what it holds itself asks nobody and waits for nobody: it serves here, now
   /// and then, as others may wait for just that.

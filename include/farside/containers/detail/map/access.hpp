@@ -9,6 +9,7 @@
 
 #include <farside/containers/detail/map/table.hpp>
 #include <farside/containers/detail/map/traits.hpp>
+#include <farside/core/rma.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -27,7 +28,6 @@ concept bucket_reader = requires(A& in, word index, head h, typename T::entry& c
   { in.is_still_empty(index) } -> std::same_as<bool>;  ///< the same in order, of an empty one
   { in.template read<if_blocked::wait>(index, h, copy) } -> std::same_as<read_result>;
   in.forget();                                  ///< what was read of the table before
-  in.wait();                                    ///< a round of a wait loop
   { A::is_fast } -> std::convertible_to<bool>;  ///< declines what seldom happens
 };
 
@@ -38,7 +38,6 @@ template <class A, class T>
 concept bucket_access = bucket_reader<A, T> && requires(A& in, word index, head h, word& seen,
                                                         typename T::entry& body) {
   { A::is_far } -> std::convertible_to<bool>;
-  { in.may_create() } -> std::same_as<bool>;  ///< all of the table before has moved into it
   /// Whether a word was `seen` and is now another; else `seen` becomes what it is.
   { in.change(index, at_head, seen, seen) } -> std::same_as<bool>;
   { in.add_to_cell(index, seen) } -> std::same_as<word>;  ///< what it was before
@@ -82,7 +81,6 @@ class direct_access {
   static constexpr std::size_t words = T::bucket_words;
   static constexpr bool is_far = false, is_fast = Fast;
 
-  /// Of a settled table.
   FARSIDE_HOT direct_access(word* buckets, word capacity)
     requires Fast
       : capacity_(capacity), base_(buckets) {}
@@ -91,9 +89,7 @@ class direct_access {
       : capacity_(t.capacity), base_(t.direct), c_(&c), table_(&t) {}
 
   FARSIDE_HOT word capacity() const { return capacity_; }
-  FARSIDE_HOT bool may_create() const { return Fast || table_->is_settled(); }
-  void forget() { end_ = 0; }
-  void wait() { c_->wait_round(); }
+  void forget() { first_ = end_ = 0; }
 
   FARSIDE_HOT head top(word i) {
     if constexpr (!Fast)
@@ -117,7 +113,7 @@ class direct_access {
       }
       while (!Fast && out.body[0] == 0 && !FARSIDE_MUTANT(map_seal_not_checked)) {
         if constexpr (B == if_blocked::give_up) return read_result::blocked;
-        wait();
+        wait_round();
         out.body[0] = atomic(at[2]).load(settles);
       }
       for (std::size_t k = 1; k + 2 < words; ++k) out.body[k] = load_relaxed(at[k + 2]);
@@ -132,7 +128,7 @@ class direct_access {
       if (out.head_word != h.raw()) return read_result::changed;
       if (sealed) return read_result::whole;
       if constexpr (B == if_blocked::give_up) return read_result::blocked;
-      wait();
+      wait_round();
     }
   }
 
@@ -180,9 +176,9 @@ class direct_access {
   /// As a far_access would have fetched them.
   void count_window(word i) {
     if (i >= first_ && i < end_) return;
-    word n = end_ == 0 ? window<entry> : std::min<word>(2 * (end_ - first_), 512 / words);
+    const word n = next_window<entry>(end_ - first_);
     first_ = i;
-    end_ = std::min(i + std::max<word>(n, 1), capacity_);
+    end_ = std::min(i + n, capacity_);
     note(*c_, operation::get, table_->rank(), (end_ - first_) * sizeof(entry), true);
   }
 
@@ -204,17 +200,12 @@ class local_access {
   static constexpr std::size_t words = T::bucket_words;
   static constexpr bool is_far = false, is_fast = Fast;
 
-  FARSIDE_HOT local_access(word* buckets, word capacity)
-    requires Fast
-      : capacity_(capacity), base_(buckets) {}
-  local_access(const table& t, bool coherent)
-    requires(!Fast)
-      : capacity_(t.capacity), base_(t.own), masks_(coherent ? nullptr : &t) {}
+  /// `masks`: the table, where memory is not coherent.
+  FARSIDE_HOT local_access(word* buckets, word capacity, const table* masks = nullptr)
+      : capacity_(capacity), base_(buckets), masks_(masks) {}
 
   FARSIDE_HOT word capacity() const { return capacity_; }
-  FARSIDE_HOT bool may_create() const { return true; }
   void forget() {}
-  void wait() {}
   FARSIDE_HOT head top(word i) { return head(load_relaxed(bucket(i)[0])); }
   FARSIDE_HOT bool is_still_empty(word) { return true; }
   template <if_blocked B>
@@ -251,7 +242,7 @@ class local_access {
 
   word capacity_;
   word* base_;
-  const table* masks_ = nullptr;  ///< where memory is not coherent
+  const table* masks_;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

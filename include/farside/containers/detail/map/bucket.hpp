@@ -22,6 +22,7 @@
 // settles where a key is, whatever runs at the same time.
 #pragma once
 
+#include <farside/base/hot.hpp>
 #include <farside/base/mutants.hpp>
 #include <farside/core/hash.hpp>
 
@@ -29,14 +30,6 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
-
-/// Functions of the fast path become part of the loop that calls them. Where nothing is optimised
-/// that would only cost the compiler time.
-#if defined(__OPTIMIZE__)
-#define FARSIDE_HOT [[gnu::always_inline]]
-#else
-#define FARSIDE_HOT
-#endif
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
@@ -63,8 +56,6 @@ class head {
   constexpr bool frozen() const { return raw_ & 4; }
   constexpr bool moved() const { return raw_ & 8; }
   constexpr bool is_empty() const { return raw_ == 0; }
-  /// No key ever had it, and none ever will: the next table has what belongs here.
-  constexpr bool moved_empty() const { return raw_ == 8; }
   /// `wanted`: the lower half of the head that a bucket of the key most often has.
   constexpr map::role role(std::uint32_t wanted) const {
     if (is_usual(wanted)) [[likely]]
@@ -156,12 +147,12 @@ struct cell {
   /// Whether as many ranks as there can be may add to it at once. A strained cell bears that for a
   /// while, where there is no room for the next table.
   static constexpr bool bears_more(word w) {
-    auto value = static_cast<std::int64_t>((w & low) - bias);
+    const auto value = decode<std::int64_t>(w);
     return value >= -limit - limit / 2 && value < limit + limit / 2;
   }
   /// Whether the value has left what a cell holds: the next table shall hold it plain.
   static constexpr bool strained(word w) {
-    auto value = static_cast<std::int64_t>((w & low) - bias);
+    const auto value = decode<std::int64_t>(w);
     return value < -limit || value >= limit;
   }
 };
@@ -175,13 +166,6 @@ struct key_location {
   key_location() = default;
   FARSIDE_HOT key_location(word key_hash, std::uint32_t members)
       : hash(key_hash), member(static_cast<std::uint32_t>(reduce_hash(key_hash, members))) {}
-  /// Of a key whose member is chosen by something else than its hash.
-  static key_location at(word key_hash, std::uint32_t chosen) {
-    key_location here;
-    here.hash = key_hash;
-    here.member = chosen;
-    return here;
-  }
   FARSIDE_HOT std::uint32_t fingerprint() const {
     return static_cast<std::uint32_t>(hash) & head::fingerprint_mask;
   }
@@ -191,14 +175,6 @@ struct key_location {
   }
   FARSIDE_HOT word home(word capacity) const { return reduce_hash(hash << 20, capacity); }
 };
-
-/// The seal over `n` words, bound to `salt`.
-FARSIDE_HOT inline word seal_of(const word* words, std::size_t n, word salt) {
-  word h = salt;
-  for (std::size_t i = 0; i < n; ++i)
-    h = folded_product(h ^ words[i], 0x9e6c'63d0'876a'5b11) + 0x632b'e59b'd9b4'e019 * (i + 1);
-  return h ^ h >> 29;
-}
 
 /// A bucket with values and keys of that many words.
 template <std::size_t ValueWords, std::size_t KeyWords>

@@ -79,71 +79,69 @@ void find_many(const fast_handle& tables, const container_handle<Core>& state,
   auto* const facts = &tables[0];
   with_windows<false>(
       m, keys.size(), with, [keys](std::size_t i) -> const auto& { return keys[i]; },
-      [&m, keys, to, facts, with](std::size_t i, const key_location& where,
-                                  auto* seen) __attribute__((always_inline)) {
-        if (const auto t = fast_table<T>(facts[where.member]); t.buckets != nullptr) [[likely]] {
-          direct_access<T, true> in(t.buckets, t.capacity);
-          const auto found = find_in<if_blocked::give_up, T>(in, where, keys[i]);
-          if (found.what == result::done) [[likely]] {
-            // Not as a whole: compilers put an optional together in memory, and a CPU waits.
-            found.value ? void(to[i].emplace(*found.value)) : to[i].reset();
-            return;
-          }
-        }
-        to[i] = m.template find<if_blocked::wait>(keys[i], with, seen).value;
-      });
+      [&m, keys, to, facts, with](std::size_t i, const key_location& where, auto* seen)
+          __attribute__((always_inline)) {
+            const auto found = try_find<T>(facts[where.member], where, keys[i]);
+            if (found.what == result::done) [[likely]] {
+              // Not as a whole: compilers put an optional together in memory, and a CPU waits.
+              found.value ? void(to[i].emplace(*found.value)) : to[i].reset();
+              return;
+            }
+            to[i] = m.template find<if_blocked::wait>(keys[i], with, seen).value;
+          });
 }
 
-/// Claims the home buckets of up to 64 new keys together. `left`: those whose home was not empty,
-/// and those that may be among them twice, as claims under way are in no order; in the order given.
-template <class Core, class Item, class T = typename Core::traits>
-std::size_t claim_homes(Core& m, std::span<const Item> batch, std::vector<std::size_t>& left) {
+/// Inserts up to 64 keys by claiming their homes together: n atomics, n puts and two waits, if those
+/// are empty. The rest is inserted one by one: keys whose home was taken, and those that may be among
+/// them twice, as claims under way are in no order. Returns how many were new.
+template <class Core, class Op, class Item, class T = typename Core::traits>
+std::size_t insert_together(Core& m, Op& op, std::span<const Item> batch, concurrency with) {
   struct claim {
-    std::size_t of;
-    key_location where;
-    table* in;
-    head wanted;
-    word seen;
-    transport::request request;
+    bool is_won() const { return in != nullptr && seen == 0; }
+    table* in = nullptr;  ///< null: not claimed
+    rank_t member = 0;
+    word home = 0;
+    head wanted{};
+    word seen = 0;
+    transport::request request{};
+    new_bucket<T> made{};
   };
-  std::vector<new_bucket<T>> made(batch.size());
-  std::vector<claim> claims;
-  claims.reserve(batch.size());
+  std::vector<claim> claims(batch.size());
   std::bitset<65536> known;  // some bits of fingerprints: two keys seldom have the same
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    const key_location where = m.place_of(batch[i].first);
+    const auto& [key, value] = batch[i];
+    const key_location where = m.place_of(key);
     auto bit = known[where.fingerprint() % known.size()];
-    if (bit && !FARSIDE_MUTANT(map_claimed_twice)) {
-      left.push_back(i);
-      continue;
-    }
+    if (bit && !FARSIDE_MUTANT(map_claimed_twice)) continue;
     bit = true;
-    made[i].set_key(batch[i].first);
-    const head wanted(made[i].fill(batch[i].second), where.fingerprint(), 1);
-    claims.push_back({i, where, &m.tables.of(where.member), wanted, 0, {}});
+    claim& now = claims[i];
+    now.made.set_key(key);
+    now.wanted = head(now.made.fill(value), where.fingerprint(), 1);
+    now.member = where.member;
+    now.in = &m.tables.of(where.member);
+    now.home = where.home(now.in->capacity);
   }
   for (claim& now : claims) {
-    const ptr<word> at = now.in->bucket_at(now.where.home(now.in->capacity), T::bucket_words);
+    if (now.in == nullptr) continue;
+    const ptr<word> at = now.in->bucket_at(now.home, T::bucket_words);
     note(m.c, operation::atomic, at.rank(), 8, false);
     now.request =
         m.c.link.async_compare_swap(at.rank(), at.offset(), word{0}, now.wanted.raw(), now.seen);
   }
   count_wait(m.c);
+  for (claim& now : claims)
+    if (now.in != nullptr) now.request.wait();
   std::size_t created = 0;
-  for (claim& now : claims) now.request.wait();
   for (claim& now : claims) {
-    if (now.seen != 0) {
-      left.push_back(now.of);
-      continue;
-    }
+    if (!now.is_won()) continue;
     far_access<T> in(m.c, *now.in, verify::seal);
-    in.write(now.where.home(now.in->capacity), now.wanted, made[now.of].content, true, false);
+    in.write(now.home, now.wanted, now.made.content, true, false);
+    m.account_for(now.member, {result::done, true, counted::at_home});
     ++created;
   }
-  std::ranges::sort(left);
   if (created != 0) flush();
-  for (claim& now : claims)
-    if (now.seen == 0) m.account_for(now.where.member, {result::done, true, counted::at_home});
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    if (!claims[i].is_won()) created += perform<if_blocked::wait>(m, op, batch[i], with).created();
   return created;
 }
 
@@ -157,21 +155,15 @@ std::size_t update_many(const fast_handle& tables, const container_handle<Core>&
   if constexpr (Op::can_be_sent) {
     if (m.sends_to_owners(Op::kind, with)) {
       call_owners(m, op, items, with,
-                  [&](std::size_t, const auto& done) { created += done.created; });
+                  [&](std::size_t, const auto& done) { created += done.created(); });
       return created;
     }
   }
   if constexpr (Op::kind == container_operation::insert && Core::traits::in_place) {
-    // n atomics, n puts and two waits for each 64, if their homes are empty.
     if (m.tables.of(0).direct == nullptr && !includes(with, concurrency::owner_only)) {
-      std::vector<std::size_t> left;
-      for (; !items.empty(); items = items.subspan(std::min(in_flight_together, items.size()))) {
-        const auto batch = items.first(std::min(in_flight_together, items.size()));
-        left.clear();
-        created += claim_homes(m, batch, left);
-        for (std::size_t i : left)
-          created += perform<if_blocked::wait>(m, op, batch[i], with).created;
-      }
+      for (; !items.empty(); items = items.subspan(std::min(in_flight_together, items.size())))
+        created +=
+            insert_together(m, op, items.first(std::min(in_flight_together, items.size())), with);
       return created;
     }
   }
@@ -182,9 +174,9 @@ std::size_t update_many(const fast_handle& tables, const container_handle<Core>&
         const auto& key = key_of<typename Core::K>(items[i]);
         if (seen == nullptr)
           update(tables, state, op, where, key, op.update(items[i]), with,
-                 [&](auto&& done) __attribute__((always_inline)) { created += done.created; });
+                 [&](auto&& done) __attribute__((always_inline)) { created += done.created(); });
         else
-          created += perform<if_blocked::wait>(m, op, items[i], with, seen).created;
+          created += perform<if_blocked::wait>(m, op, items[i], with, seen).created();
       });
   return created;
 }

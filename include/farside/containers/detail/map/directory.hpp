@@ -30,25 +30,22 @@ struct control {
   word current = 0, notices = 0, size = 0, spare = 0;
 };
 
-/// What a map knows of a member's table, and what it counts of it.
-struct alignas(64) member_facts {
-  /// The settled table that this rank goes to. Null: not known.
-  std::atomic<table*> now{nullptr};
-  word left = 0;   ///< how many more buckets this rank takes before it tells the table
-  word until = 0;  ///< how many it will have taken then
-  word told = 0;   ///< of how many it has told
+/// What a rank counts of a member's table. Several of its threads may share it.
+struct table_counts {
+  word taken = 0;          ///< how many buckets this rank has taken
+  word tell_at = 0;        ///< when it tells the table again
+  word told = 0;           ///< of how many it has told the table
+  word dead = 0;           ///< erased, less revived, since it was told
+  word no_room_until = 0;  ///< growth was in vain: not before so many are used
+};
 
-  word taken() const { return until - load_relaxed(left); }
-  void tell_again_at(word later) {
-    left = later - taken();
-    until = later;
-  }
-
+/// What a map knows of a member's table.
+struct member_facts {
   /// What the fast path looks at, and nothing else. It may not be taken while somebody counts
   /// operations, they are sent to owners, the runtime has ended or the table is not known. That is
   /// settled when one of these changes, not at each operation.
   struct found {
-    word* buckets = nullptr;  ///< null: by gets, or not at all
+    word* buckets = nullptr;  ///< null: not on the fast path
     word capacity = 0;
   };
   /// Another thread may change this meanwhile. It marks `current_` first, so one that is the address
@@ -60,28 +57,27 @@ struct alignas(64) member_facts {
     const word capacity = capacity_.load(std::memory_order_acquire);
     return {current_.load(std::memory_order_relaxed) == at ? at : nullptr, capacity};
   }
-  /// Null: the table is not reached by gets, or not on the fast path.
-  FARSIDE_HOT table* by_gets() const { return by_gets_.load(std::memory_order_relaxed); }
 
   /// One thread at a time.
   void go_to(table* t, bool may_be_fast) {
     now.store(t, std::memory_order_release);
-    table* const fast = may_be_fast ? t : nullptr;
-    const bool coherent = fast != nullptr && fast->direct != nullptr;
-    by_gets_.store(coherent ? nullptr : fast, std::memory_order_release);
-    if (coherent && current_.load(std::memory_order_relaxed) == fast->direct) return;
+    word* const buckets = may_be_fast && t != nullptr ? t->direct : nullptr;
+    if (buckets != nullptr && current_.load(std::memory_order_relaxed) == buckets) return;
     current_.store(nullptr, std::memory_order_relaxed);
-    if (!coherent) return;
-    capacity_.store(fast->capacity, std::memory_order_release);
-    buckets_.store(fast->direct, std::memory_order_release);
-    current_.store(fast->direct, std::memory_order_release);
+    if (buckets == nullptr) return;
+    capacity_.store(t->capacity, std::memory_order_release);
+    buckets_.store(buckets, std::memory_order_release);
+    current_.store(buckets, std::memory_order_release);
   }
 
  private:
   static inline word nowhere = 0;  ///< what `buckets_` is where there has been no table
   std::atomic<word*> buckets_{&nowhere}, current_{nullptr};
   std::atomic<word> capacity_{0};
-  std::atomic<table*> by_gets_{nullptr};
+
+ public:
+  /// The settled table that this rank goes to. Null: not known.
+  std::atomic<table*> now{nullptr};
 };
 
 /// How the fast path of one map finds its tables. A map that was moved from has none: the full path
@@ -115,6 +111,7 @@ class directory {
     rank_t me = of.members.world_rank(of.members.rank());
     controls_.resize(of.members.size());
     facts_ = std::make_unique<member_facts[]>(of.members.size());
+    counts_.resize(of.members.size());
     by_offset_.resize(of.members.size());
     ptr<word> made;
     do_together(
@@ -142,7 +139,7 @@ class directory {
     barrier(of.members.members());  // tables are there before anybody looks at them
     for (rank_t m = 0; m < all.size(); ++m) {
       controls_[m] = all[m].where;
-      go_to(m, settled(m, all[m].table));
+      go_to(m, known(m, all[m].table));
     }
     look_at_fast_path();
   }
@@ -153,7 +150,7 @@ class directory {
 
   /// Between two synchronisations: each member frees its own.
   void release() {
-    close();
+    without_fast_path();
     retired_.end([](ptr<word> block) { dealloc(block); });
     word at = atomic_load(field(of_.members.rank(), 0));
     while (at != 0) {
@@ -172,22 +169,18 @@ class directory {
     return *t;
   }
 
-  member_facts& facts(rank_t member) const { return facts_[member]; }
-  fast_handle fast() const {
-    return {facts_.get(), static_cast<rank_t>(controls_.size()), of_.members.rank()};
-  }
+  FARSIDE_HOT table_counts& counts(rank_t member) { return counts_[member]; }
+  std::uint32_t members() const { return static_cast<std::uint32_t>(controls_.size()); }
+  fast_handle fast() const { return {facts_.get(), members(), of_.members.rank()}; }
 
   /// The table that `t` moves to. It has one: some bucket of it said so, or growth has begun.
   table& next_of(rank_t member, table& t) {
     // Heads are loaded in no order. What said that a bucket has moved was stored when the copy of it
     // was complete, and the fence that this get ends with comes before all that looks at the copy.
     header h = read_header(t.rank(), t.at.offset());
-    if (t.next.load(std::memory_order_acquire) == nullptr)
-      t.next.store(known(member, h.next), std::memory_order_release);
-    table* next = t.next.load(std::memory_order_acquire);
+    table* next = known(member, h.next);
     // All of it has moved: from now on this rank goes there at once.
     if (h.done >= t.chunks()) {
-      next->settled.store(true, std::memory_order_relaxed);
       std::lock_guard lock(c_.mutex);
       if (now(member) == &t) go_to(member, next);
     }
@@ -229,7 +222,8 @@ class directory {
     for (rank_t m = 0; m < controls_.size(); ++m) fetch_add(field(m, 1), 1);
   }
 
-  void before_barrier() {
+  /// `size`: what this rank has added, less what it has erased.
+  void before_barrier(word size) {
     // Of this rank alone, and nobody's to write: not worth counting.
     c_.link.put(mine_.rank(), mine_.offset() + offsetof(control, size), &size, sizeof size);
     std::lock_guard lock(c_.mutex);
@@ -276,14 +270,14 @@ class directory {
 
   /// How many entries all members had added and not erased when they last came to a barrier; this
   /// rank's own count is the present one. n gets in flight together.
-  word total_size() {
+  word total_size(word own) {
     std::vector<word> sizes(controls_.size());
     std::vector<future<void>> parts;
     parts.reserve(sizes.size());
     for (rank_t m = 0; m < controls_.size(); ++m)
       parts.push_back(async_get(field(m, 2), &sizes[m], 1));
     for (auto& part : parts) part.get();
-    sizes[of_.members.rank()] = size;
+    sizes[of_.members.rank()] = own;
     word sum = 0;
     for (word s : sizes) sum += s;
     return sum;
@@ -301,7 +295,13 @@ class directory {
 
   header read_header(rank_t rank, word offset) const { return get(ptr<header>(rank, offset)); }
 
-  word size = 0;   ///< what this rank has added, less what it has erased
+  static void put_zeros(ptr<word> at, std::size_t words) {
+    const std::vector<word> zeros(std::min<std::size_t>(words, 1 << 15));
+    for (std::size_t done = 0; done < words; done += zeros.size())
+      put(at + static_cast<std::ptrdiff_t>(done), zeros.data(),
+          std::min(zeros.size(), words - done));
+  }
+
   word epoch = 0;  ///< counts how often it forgot: positions from before mean nothing
 
  private:
@@ -310,7 +310,7 @@ class directory {
   }
 
   [[gnu::noinline]] table* refresh(rank_t member) {
-    table* t = settled(member, atomic_load(field(member, 0)));
+    table* t = known(member, atomic_load(field(member, 0)));
     std::lock_guard lock(c_.mutex);
     go_to(member, t);
     return t;
@@ -322,17 +322,6 @@ class directory {
     return facts_[member].now.load(std::memory_order_relaxed);
   }
   void go_to(rank_t member, table* t) { facts_[member].go_to(t, open_); }
-  void close() {
-    open_ = false;
-    for (rank_t m = 0; m < controls_.size(); ++m) go_to(m, now(m));
-  }
-
-  /// The same of one that was found to be current.
-  table* settled(rank_t member, word offset) {
-    table* t = known(member, offset);
-    t->settled.store(true, std::memory_order_relaxed);
-    return t;
-  }
 
   /// This rank's description of the table of a member at an offset.
   table* known(rank_t member, word offset) {
@@ -359,10 +348,7 @@ class directory {
     const std::size_t words = header::words + capacity * bucket_words_;
     ptr<word> block = alloc_on<word>(rank, words + 8);  // aligned to 16; a bucket shall not be cut
     ptr<word> at(rank, (block.offset() + 63) & ~std::size_t{63});
-    std::vector<word> zeros(std::min<std::size_t>(words, 1 << 15));
-    for (std::size_t done = 0; done < words; done += zeros.size())
-      put(at + static_cast<std::ptrdiff_t>(done), zeros.data(),
-          std::min(zeros.size(), words - done));
+    put_zeros(at, words);
     flush(rank);  // before the header: two puts to one place have no order
     header h;
     h.capacity = capacity;
@@ -378,6 +364,7 @@ class directory {
   ptr<control> mine_;
   std::vector<ptr<control>> controls_;
   std::unique_ptr<member_facts[]> facts_;         ///< of each member
+  std::vector<table_counts> counts_;              ///< likewise
   std::vector<std::map<word, table>> by_offset_;  ///< of each member, by where they lie
   retirement<ptr<word>> retired_;
   word seen_notices_ = 0;

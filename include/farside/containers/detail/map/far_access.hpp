@@ -5,7 +5,6 @@
 
 #include <array>
 #include <utility>
-#include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
@@ -50,9 +49,7 @@ class far_access {
     window_ = read;
   }
   FARSIDE_HOT word capacity() const { return table_.capacity; }
-  bool may_create() const { return table_.is_settled(); }
   void forget() { count_ = 0; }
-  void wait() { c_.wait_round(); }
 
   /// The head as the window has it.
   FARSIDE_HOT head top(word i) {
@@ -78,7 +75,7 @@ class far_access {
       // What belongs to the head is on its way. So may be something of this rank (copies are
       // completed many at a time), for which whoever is waited for may be waiting.
       if (!std::exchange(flushed, true)) flush(table_.rank());
-      wait();
+      wait_round();
       far::get(table_.bucket_at(i, words), reinterpret_cast<word*>(&window_[i - first_]), words);
     }
   }
@@ -120,10 +117,8 @@ class far_access {
     return e.is_sealed(where(i));
   }
   void fetch(word i) {
-    word n = count_ == 0 ? window<entry> : std::min<word>(2 * count_, 512 / words);
-    n = std::min(std::max<word>(n, 1), table_.capacity - i);
-    if (n > small_.size() && large_.size() < n) large_.resize(n);
-    have(i, n, n > small_.size() ? large_.data() : small_.data());
+    const word n = std::min(next_window<entry>(count_), table_.capacity - i);
+    have(i, n, own_.data());
     far::get(table_.bucket_at(i, words), reinterpret_cast<word*>(window_), n * words);
   }
 
@@ -132,8 +127,7 @@ class far_access {
   verify verify_;
   word first_ = 0, count_ = 0;
   entry* window_ = nullptr;
-  std::array<entry, window<entry>> small_;
-  std::vector<entry> large_;
+  std::array<entry, largest_window<entry>> own_;
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

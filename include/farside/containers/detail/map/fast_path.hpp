@@ -2,9 +2,8 @@
 // moving, and nobody to wait for. The same protocol as everywhere, which gives up as soon as there
 // is anything else, without having changed anything; then the full path begins anew.
 //
-//   where memory is coherent   probe and update over direct_access, and over local_access with
-//                              concurrency::owner_only
-//   elsewhere                  a find: the full path begins with a window that has come already
+// It is probe and update over direct_access, and over local_access with concurrency::owner_only.
+// Where memory is not coherent there is none.
 #pragma once
 
 #include <farside/containers/detail/map/remote_calls.hpp>
@@ -41,27 +40,26 @@ FARSIDE_HOT inline member_facts::found fast_table(const member_facts& of) {
   return of.direct();
 }
 
+/// One attempt at a find. Not done: it was not to be had this way.
+template <class T>
+FARSIDE_HOT inline outcome_of<T> try_find(const member_facts& of, const key_location& where,
+                                          const typename T::key_type& key) {
+  const auto t = fast_table<T>(of);
+  if (t.buckets == nullptr) [[unlikely]]
+    return {result::blocked};
+  direct_access<T, true> in(t.buckets, t.capacity);
+  return find_in<if_blocked::give_up, T>(in, where, key);
+}
+
 template <class Core, class T = typename Core::traits>
 FARSIDE_HOT inline std::optional<typename T::mapped_type> find(const fast_handle& tables,
                                                                const container_handle<Core>& state,
                                                                const key_location& where,
                                                                const typename T::key_type& key,
                                                                concurrency with) {
-  const member_facts& facts = tables[where.member];
-  if (const auto t = fast_table<T>(facts); t.buckets != nullptr) [[likely]] {
-    direct_access<T, true> in(t.buckets, t.capacity);
-    auto found = find_in<if_blocked::give_up, T>(in, where, key);
-    if (found.what == result::done || FARSIDE_MUTANT(map_fast_blocked_is_absent)) [[likely]]
-      return std::move(found.value);
-  } else if constexpr (T::in_place && !always_coherent<transport>) {
-    table* far = facts.by_gets();
-    const bool alone = includes(with, concurrency::owner_only) && where.member == tables.me();
-    if (far != nullptr && !alone) {
-      bucket_window<T> seen(*far, where);
-      get_afar(far->rank(), seen.from().offset(), seen.to(), seen.words());
-      return (*state).template find<if_blocked::wait>(key, with, &seen).value;
-    }
-  }
+  auto found = try_find<T>(tables[where.member], where, key);
+  if (found.what == result::done || FARSIDE_MUTANT(map_fast_blocked_is_absent)) [[likely]]
+    return std::move(found.value);
   return find_otherwise(*state, key, with);
 }
 
@@ -95,14 +93,6 @@ FARSIDE_HOT inline void update(const fast_handle& tables, const container_handle
                                const Update& by, concurrency with, Take take) {
   if (!try_update(tables, state.unchecked(), where, key, by, with, take)) [[unlikely]]
     take(update_otherwise<Core, Op, Update>(*state, op, key, by, with));
-}
-
-/// The same of a key that this rank holds, which is never sent.
-template <class Core, class Update>
-FARSIDE_HOT inline void update_here(Core& m, const key_location& where, const typename Core::K& key,
-                                    const Update& by, concurrency with) {
-  if (!try_update(m.tables.fast(), &m, where, key, by, with, [](auto&&) {})) [[unlikely]]
-    m.template update<if_blocked::wait, Update>(key, by, with);
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

@@ -24,15 +24,16 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
-/// Keeps everybody from changing bucket `i`, of which `out` becomes a copy. False: there is nothing
-/// to copy or to mark any more.
-template <class T, class Access>
-bool freeze(Access& in, word i, typename T::entry& out, bool& alive) {
-  while (true) {
+/// Keeps everybody from changing bucket `i`, of which `out` becomes a copy. False: nothing goes along,
+/// and it is marked moved already. `drop(out)` is called for a key that is left behind.
+template <class T, class Access, class Drop>
+bool freeze(Access& in, word i, typename T::entry& out, Drop drop) {
+  for (;; in.forget()) {
     head h = in.top(i);
     if (h.moved()) return false;
     if (h.is_empty()) {
@@ -41,14 +42,14 @@ bool freeze(Access& in, word i, typename T::entry& out, bool& alive) {
     } else if (h.what() == state::plain && !h.frozen() && !FARSIDE_MUTANT(map_plain_not_frozen)) {
       change_head(in, i, h, h.freeze());
     } else if (in.template read<if_blocked::wait>(i, h, out) == read_result::whole) {
-      alive = h.what() != state::erased;
-      if (h.what() != state::cell) return true;
       word seen = out.value()[0];
-      alive = !(seen & cell::absent);
-      if (FARSIDE_MUTANT(map_cell_not_frozen)) return true;
-      if (in.change(i, at_value, seen, seen | cell::frozen)) return true;
+      if (h.what() == state::cell && !FARSIDE_MUTANT(map_cell_not_frozen) &&
+          !in.change(i, at_value, seen, seen | cell::frozen))
+        continue;
+      if (h.what() == state::cell ? !(seen & cell::absent) : h.what() == state::plain) return true;
+      // A tombstone may be revived until it is marked. Then it is looked at again.
+      if (change_head(in, i, h, h.move())) return drop(out), false;
     }
-    in.forget();
   }
 }
 
@@ -89,41 +90,19 @@ void copy_into(Core& m, table& next, const typename T::entry& e) {
 
 template <class Core, class T = typename Core::traits>
 void move_buckets(Core& m, rank_t member, table& t, table& next, word begin, word end) {
-  struct mark {
-    word index;
-    typename T::entry content;
-    bool alive;
-  };
-  std::vector<word> again;
-  for (word i = begin; i < end; ++i) again.push_back(i);
-  while (!again.empty()) {
-    const std::vector<word> now = std::exchange(again, {});
-    m.with_access(t, [&](auto& in) {
-      std::vector<mark> marks;
-      word copied = 0;
-      for (word i : now) {
-        mark one{i, {}, false};
-        if (!freeze<T>(in, i, one.content, one.alive)) continue;
-        if (one.alive) {
-          copy_into(m, next, one.content);
-          ++copied;
-        }
-        marks.push_back(one);
-      }
-      if (copied != 0) {
-        flush(t.rank());
-        fetch_add(next.field(header::at_used), copied);
-      }
-      for (mark& one : marks) {
-        head expected = one.content.top();
-        if (change_head(in, one.index, expected, expected.move())) {
-          if (!one.alive) m.drop_key(member, t, one.content);
-        } else if (!expected.moved()) {
-          again.push_back(one.index);  // a tombstone that was revived meanwhile
-        }
-      }
-    });
-  }
+  m.with_access(t, [&](auto& in) {
+    std::vector<std::pair<word, head>> copied;
+    for (word i = begin; i < end; ++i) {
+      typename T::entry content;
+      if (!freeze<T>(in, i, content, [&](const auto& e) { m.drop_key(member, t, e); })) continue;
+      copy_into(m, next, content);
+      copied.emplace_back(i, content.top());
+    }
+    if (copied.empty()) return;
+    flush(t.rank());
+    fetch_add(next.field(header::at_used), copied.size());
+    for (auto [i, h] : copied) change_head(in, i, h, h.move());
+  });
 }
 
 /// Moves chunks of `t` until all have been claimed.
@@ -164,6 +143,16 @@ void move_table(Core& m, rank_t member, table& t, word capacity) {
   m.tables.begin_move(t, capacity);
   help(m, member, t);
 }
+/// The same. Returns why there is no room for that table, and nothing has changed then; else empty.
+template <class Core>
+std::string try_to_move(Core& m, rank_t member, table& t, word capacity) {
+  try {
+    move_table(m, member, t, capacity);
+    return {};
+  } catch (const allocation_error& e) {
+    return e.what();
+  }
+}
 
 /// The table that `t` moves to, when all of `t` has been moved: helps, and waits for those who
 /// help. An operation that may create an entry goes on there: what is moved has room for certain
@@ -187,19 +176,6 @@ table& settled(Core& m, rank_t member) {
   }
 }
 
-/// Moves a table so that its strained cells become plain buckets. What has strained one has taken
-/// effect, so this does not throw. False: there is no room. The next addition tries again, and
-/// throws if the cell cannot bear it.
-template <class Core>
-bool widen_if_there_is_room(Core& m, rank_t member, table& t) {
-  try {
-    move_table(m, member, t, t.capacity);
-    return true;
-  } catch (const allocation_error&) {
-    return false;
-  }
-}
-
 template <class Core>
 word wanted_capacity(Core& m, const table& t) {
   const header h = m.tables.read_header(t.rank(), t.at.offset());
@@ -208,34 +184,17 @@ word wanted_capacity(Core& m, const table& t) {
   return 3 * (h.used - dead) < t.capacity ? t.capacity : 2 * t.capacity;
 }
 
-/// The table is nearly full, `used` of its buckets are taken. If there is no room for a larger one,
-/// this one is filled to the last. `no_room_until`: growth was in vain, and is not tried before so
-/// many are used.
-template <class Core>
-void grow_early(Core& m, rank_t member, table& t, word used, word& no_room_until) {
-  if (used < no_room_until) return;
-  try {
-    move_table(m, member, t, wanted_capacity(m, t));
-  } catch (const allocation_error&) {
-    no_room_until = used + (t.capacity - std::min(used, t.capacity)) / 2 + 1;
-  }
-}
-
 /// There is no bucket left: a smaller step if need be.
 template <class Core>
 void grow(Core& m, rank_t member, table& t) {
-  const word want = wanted_capacity(m, t);
-  for (word tried = want;; tried = t.capacity + (tried - t.capacity) / 2) {
-    try {
-      return move_table(m, member, t, tried);
-    } catch (const allocation_error& e) {
-      if (tried < t.capacity + t.capacity / 16 + 8)
-        raise<allocation_error>(
-            m.kind_name, " '", m.label, "' has no room for another entry on rank ", t.rank(),
-            ": its table of ", t.capacity,
-            " buckets is full, and a larger one does not fit. All entries are still there. ",
-            std::string(e.what()));
-    }
+  word wanted = wanted_capacity(m, t);
+  for (std::string why; !(why = try_to_move(m, member, t, wanted)).empty();) {
+    if (wanted < t.capacity + t.capacity / 16 + 8)
+      raise<allocation_error>(
+          m.kind_name, " '", m.label, "' has no room for another entry on rank ", t.rank(),
+          ": its table of ", t.capacity,
+          " buckets is full, and a larger one does not fit. All entries are still there. ", why);
+    wanted = t.capacity + (wanted - t.capacity) / 2;
   }
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <farside/containers/detail/map/bulk.hpp>
+#include <farside/containers/detail/map/iteration.hpp>
+#include <farside/containers/detail/pair_file/save_and_load.hpp>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
@@ -66,75 +68,51 @@ void reserve(Core& m, std::size_t entries) {
   barrier(m.members);
 }
 
-/// What a table of this rank holds.
-struct table_load {
-  std::uint64_t entries = 0, erased = 0, buckets = 0, probes = 0, most_probes = 0;
-  std::uint64_t displaced = 0, further_gets = 0, equal_hashes = 0;
-};
-
 /// How many gets a find of the entry in bucket `i` needs after the first one: far_access::fetch().
 template <class T>
 std::uint64_t further_gets(word home, word i, word capacity) {
   if constexpr (!T::linear) return 0;  // a get for each bucket: mean_probes says it
+  using entry = typename T::entry;
   std::uint64_t gets = 0;
-  word first = home, count = std::min<word>(window<typename T::entry>, capacity - home);
+  word first = home, count = std::min(window<entry>, capacity - home);
   for (; i - first >= count; ++gets) {
     first = first + count == capacity ? 0 : first + count;
-    count = std::min<word>(std::min<word>(2 * count, 512 / T::bucket_words), capacity - first);
+    count = std::min(next_window<entry>(count), capacity - first);
   }
   return gets;
 }
 
-/// How many entries between the home of a key and bucket `i`, where it lies, have the same 64 bits of
-/// hash.
-template <class Core, class Access, class T = typename Core::traits>
-std::uint64_t hashed_alike(Core& m, table& t, Access& in, const typename T::key_type& key, word i) {
-  std::uint64_t alike = 0;
-  const word hash = T::hash_of(key);
-  probe_cursor<T> at(m.place_of(key).home(t.capacity), t.capacity);
-  for (; at.index() != i; at.next()) {
-    typename T::entry e;
-    const head h = in.top(at.index());
-    bool again;
-    if (h.what() == state::empty ||
-        in.template read<if_blocked::wait>(at.index(), h, e) != read_result::whole ||
-        !value_in<T>(e, again))
-      continue;
-    auto other = T::key_store::unpack(e.key());
-    alike += other && T::hash_of(*other) == hash;
-  }
-  return alike;
-}
-
-template <class Core, class T = typename Core::traits>
-table_load load_of(Core& m, table& t) {
-  table_load load;
+/// What a table of this rank holds. `mean_probes`: their sum.
+template <class Statistics, class Core, class T = typename Core::traits>
+Statistics load_of(Core& m, table& t) {
+  Statistics load;
   load.buckets = t.capacity;
-  m.with_access(t, [&](auto& in) {
-    for (word i = 0; i < t.capacity; ++i) {
-      typename T::entry e;
-      const head h = in.top(i);
-      if (h.what() == state::empty ||
-          in.template read<if_blocked::wait>(i, h, e) != read_result::whole)
-        continue;
-      bool again;
-      if (!value_in<T>(e, again)) {
-        ++load.erased;
-        continue;
-      }
-      ++load.entries;
-      auto key = T::key_store::unpack(e.key());
-      if (!key) continue;
-      probe_cursor<T> at(m.place_of(*key).home(t.capacity), t.capacity);
-      word probes = 1;
-      for (; at.index() != i; at.next()) ++probes;
-      load.probes += probes;
-      load.displaced += probes > 1;
-      load.further_gets += further_gets<T>(m.place_of(*key).home(t.capacity), i, t.capacity);
-      if (probes > 1) load.equal_hashes += hashed_alike(m, t, in, *key, i);
-      load.most_probes = std::max(load.most_probes, probes);
+  std::vector<word> hashes;
+  m.each_taken(t, [&](word i, const typename T::entry& e) {
+    bool again;
+    if (!value_in<T>(e, again)) {
+      ++load.erased;
+      return;
     }
+    ++load.entries;
+    auto key = T::key_store::unpack(e.key());
+    if (!key) return;
+    hashes.push_back(T::hash_of(*key));
+    const word home = m.place_of(*key).home(t.capacity);
+    probe_cursor<T> at(home, t.capacity);
+    word probes = 1;
+    for (; at.index() != i; at.next()) ++probes;
+    load.mean_probes += static_cast<double>(probes);
+    load.displaced += probes > 1;
+    load.further_gets += further_gets<T>(home, i, t.capacity);
+    load.most_probes = std::max(load.most_probes, probes);
   });
+  load.fewest_entries = load.most_entries = load.entries;
+  std::ranges::sort(hashes);
+  for (std::size_t i = 1, alike = 0; i < hashes.size(); ++i) {
+    alike = hashes[i] == hashes[i - 1] ? alike + 1 : 0;
+    load.equal_hashes += alike;
+  }
   return load;
 }
 
@@ -143,33 +121,53 @@ template <class Statistics, class Core>
 Statistics statistics(Core& m) {
   auto note = calling<"hash_map::statistics">(m);
   barrier(m.members);
-  const table_load mine = load_of(m, settled(m, m.members.rank()));
-  const auto all = all_gather(mine, m.members);
-  Statistics result;
-  result.fewest_entries = mine.entries;
-  std::uint64_t probes = 0;
-  for (const table_load& part : all) {
-    result.entries += part.entries;
-    result.erased += part.erased;
-    result.buckets += part.buckets;
-    probes += part.probes;
-    result.displaced += part.displaced;
-    result.further_gets += part.further_gets;
-    result.equal_hashes += part.equal_hashes;
-    result.most_probes = std::max(result.most_probes, part.most_probes);
-    result.fewest_entries = std::min(result.fewest_entries, part.entries);
-    result.most_entries = std::max(result.most_entries, part.entries);
+  Statistics all = all_reduce(
+      load_of<Statistics>(m, settled(m, m.members.rank())),
+      [](Statistics a, const Statistics& b) {
+        a.entries += b.entries, a.erased += b.erased, a.buckets += b.buckets;
+        a.mean_probes += b.mean_probes, a.displaced += b.displaced;
+        a.further_gets += b.further_gets, a.equal_hashes += b.equal_hashes;
+        a.most_probes = std::max(a.most_probes, b.most_probes);
+        a.fewest_entries = std::min(a.fewest_entries, b.fewest_entries);
+        a.most_entries = std::max(a.most_entries, b.most_entries);
+        return a;
+      },
+      m.members);
+  all.bytes = all.buckets * sizeof(typename Core::entry);
+  const auto entries = static_cast<double>(all.entries);
+  all.load_factor =
+      static_cast<double>(all.entries + all.erased) / static_cast<double>(all.buckets);
+  if (all.entries != 0) {
+    all.mean_probes /= entries;
+    all.skew = static_cast<double>(all.most_entries) * m.members.size() / entries;
   }
-  result.bytes = result.buckets * sizeof(typename Core::entry);
-  const auto buckets = static_cast<double>(result.buckets);
-  result.load_factor = static_cast<double>(result.entries + result.erased) / buckets;
-  if (result.entries != 0) {
-    const auto entries = static_cast<double>(result.entries);
-    result.mean_probes = static_cast<double>(probes) / entries;
-    result.skew =
-        static_cast<double>(result.most_entries) * static_cast<double>(all.size()) / entries;
-  }
-  return result;
+  return all;
+}
+
+/// Collective. `Iterator` goes over the entries of a member.
+template <class Core, class Iterator = iterator<Core>>
+void save(Core& m, const std::string& path) {
+  auto note = calling<"hash_map::save">(m);
+  barrier(m.members);
+  pair_file::save(m.members, m.full_name() + " save(" + path + ")", path,
+                  [&] { return Iterator(m, m.members.rank(), 1); });
+}
+
+/// Collective. `add` adds a span of entries.
+template <class V, class Core, class Add>
+void load(Core& m, const std::string& path, Add add) {
+  auto note = calling<"hash_map::load">(m);
+  pair_file::load<typename Core::K, V>(
+      m.members, m.full_name() + " load(" + path + ")", path,
+      [&](std::uint64_t entries) { reserve(m, entries); }, add);
+}
+/// Collective: the entries become those of a map.
+template <class Core>
+void load(const fast_handle& tables, const container_handle<Core>& state, const std::string& path) {
+  using V = typename Core::V;
+  load<V>(*state, path, [&](std::span<const std::pair<typename Core::K, V>> entries) {
+    update_many(tables, state, assign_there(), entries, concurrency::everything);
+  });
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

@@ -1,62 +1,40 @@
 // Iterators over the entries of a hash map: those of one member, or of all, one after another.
 #pragma once
 
+#include <farside/containers/detail/copying_iterator.hpp>
 #include <farside/containers/detail/map/map_core.hpp>
-
-#include <iterator>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
-/// An input iterator; what it points to is a copy. An entry that is there all the time is seen
-/// once; one that comes, goes or changes meanwhile is seen or not, with one of its values. It reads
-/// the table that its member had when it came there, also while that moves to another, and may not
-/// be kept over a barrier.
+/// An entry that is there all the time is seen once; one that comes, goes or changes meanwhile is
+/// seen or not, with one of its values. It reads the table that its member had when it came there,
+/// also while that moves to another, and may not be kept over a barrier.
 template <class Core>
-class iterator {
+class entry_walk {
   using K = typename Core::K;
   using V = typename Core::V;
 
  public:
   using value_type = std::pair<K, V>;
-  using difference_type = std::ptrdiff_t;
-  using reference = const value_type&;
-  using pointer = const value_type*;
-  using iterator_category = std::input_iterator_tag;
 
-  iterator() = default;  ///< the end
-  /// Begins with `member` and goes on with `count` of them altogether.
-  iterator(Core& of, rank_t member, rank_t count) : of_(&of), member_(member), left_(count) {
-    next_member();
-    ++*this;
-  }
+  entry_walk() = default;
+  entry_walk(Core& of, rank_t member, rank_t count) : of_(&of), member_(member), left_(count) {}
 
-  reference operator*() const { return *now_; }
-  pointer operator->() const { return &*now_; }
-  iterator& operator++() {
-    now_.reset();
-    while (of_ != nullptr && !now_) {
-      if (index_ < table_->capacity)
-        now_ = entry_at(index_++);
-      else
+  std::optional<value_type> next() {
+    while (true) {
+      if (table_ == nullptr || index_ == table_->capacity) {
+        if (left_ == 0) return std::nullopt;
         next_member();
+      }
+      if (auto entry = entry_at(index_++)) return entry;
     }
-    return *this;
   }
-  iterator operator++(int) {
-    iterator old = *this;
-    ++*this;
-    return old;
-  }
-  friend bool operator==(const iterator& a, const iterator& b) {
-    return a.of_ == b.of_ && (a.of_ == nullptr || (a.table_ == b.table_ && a.index_ == b.index_));
+  friend bool operator==(const entry_walk& a, const entry_walk& b) {
+    return a.table_ == b.table_ && a.index_ == b.index_;
   }
 
  private:
   void next_member() {
-    if (left_ == 0) {
-      of_ = nullptr;
-      return;
-    }
     --left_;
     table_ = &settled(*of_, member_);
     buckets_.clear();
@@ -66,12 +44,11 @@ class iterator {
 
   std::optional<value_type> entry_at(word i) {
     using entry = typename Core::entry;
-    constexpr word many = std::max<word>(1, 4096 / sizeof(entry));
     return of_->with_access(*table_, [&](auto& in) -> std::optional<value_type> {
       if constexpr (std::remove_reference_t<decltype(in)>::is_far) {  // many buckets a get
         if (i >= first_ + buckets_.size() || buckets_.empty()) {
           first_ = i;
-          buckets_.resize(std::min(many, table_->capacity - i));
+          buckets_.resize(std::min(largest_window<entry>, table_->capacity - i));
           get(table_->bucket_at(i, in.words), reinterpret_cast<word*>(buckets_.data()),
               buckets_.size() * in.words);
         }
@@ -105,15 +82,8 @@ class iterator {
   word index_ = 0;
   word first_ = 0;
   std::vector<typename Core::entry> buckets_;
-  std::optional<value_type> now_;
 };
-
-/// A range of such iterators.
-template <class Iterator>
-struct range {
-  Iterator first;
-  Iterator begin() const { return first; }
-  Iterator end() const { return {}; }
-};
+template <class Core>
+using iterator = copying_iterator<entry_walk<Core>>;
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

@@ -5,10 +5,10 @@
 #include <farside/base/environment.hpp>
 #include <farside/containers/detail/concurrency_check.hpp>
 #include <farside/containers/detail/dispatch/choice.hpp>
-#include <farside/containers/detail/map/cell_cache.hpp>
 #include <farside/containers/detail/map/far_access.hpp>
 #include <farside/containers/detail/map/growth.hpp>
 #include <farside/containers/detail/map/update.hpp>
+#include <farside/containers/detail/place_cache.hpp>
 
 #include <cmath>
 #include <optional>
@@ -26,7 +26,6 @@ class map_core : public shared_state {
   using entry = typename T::entry;
   using outcome_type = outcome<V>;
   static constexpr std::size_t bucket_words = T::bucket_words;
-  static constexpr bool may_be_coherent = !never_coherent<transport>;
 
   map_core(const container_options& with, word capacity, const char* kind = "hash_map",
            typename T::placing chosen = {})
@@ -34,8 +33,7 @@ class map_core : public shared_state {
         placing(std::move(chosen)),
         c(*where),
         tables(*this, bucket_words, std::max(capacity, least_capacity)),
-        overlaps(*this),
-        pending_(members.size()) {
+        overlaps(*this) {
     constexpr double keys = T::key_store::in_place ? 0 : 1,
                      values = T::value_store::in_place ? 0 : 1;
     choice.open(*this, with,
@@ -51,44 +49,40 @@ class map_core : public shared_state {
   void runtime_ended() override { tables.look_at_fast_path(); }
   void before_end() override { choice.settle(c); }
   void before_barrier() override {
-    tables.size = own_size();
-    tables.before_barrier();
-    if (c.threads == thread_level::single) retire_dropped();
+    tables.before_barrier(own_size());
+    if (c.threads == thread_level::single)
+      dropped_.before_barrier(
+          [&](const dropped& key) { return !tables.in_use(key.member, key.table_offset); });
   }
   void after_barrier() override {
     tables.after_barrier();
     overlaps.next_epoch();
-    unreachable_.after_barrier(free_key);
+    dropped_.after_barrier(free_key);
   }
   void release() override {
     tables.forget();  // what others have retired they are about to free
     if constexpr (!T::in_place) release_bytes(tables.of(members.rank()));
-    unreachable_.end(free_key);
-    for (const dropped& key : dropped_) free_key(key);
+    dropped_.end(free_key);
     overlaps.release();
     tables.release();
   }
 
   static word hash_of(const K& key) { return T::hash_of(key); }
   key_location place_of(const K& key) const {
-    return placing.of(hash_of(key), key, static_cast<std::uint32_t>(pending_.size()));
+    return placing.of(hash_of(key), key, tables.members());
   }
 
   /// How many entries this rank has added, less those it has erased.
-  word own_size() const {
+  word own_size() {
     word sum = 0;
-    for (rank_t m = 0; m < members.size(); ++m) sum += tables.facts(m).taken();
+    for (rank_t m = 0; m < members.size(); ++m) sum += load_relaxed(tables.counts(m).taken);
     return sum - erased_;
   }
-  word total_size() {
-    tables.size = own_size();
-    return tables.total_size();
-  }
+  word total_size() { return tables.total_size(own_size()); }
 
   /// Whether an operation of this kind is to be sent to the member that holds its key.
   bool sends_to_owner(container_operation kind, rank_t member, concurrency with) const {
-    return choice.asks(kind) && member != members.rank() &&
-           !includes(with, concurrency::owner_only);
+    return sends_to_owners(kind, with) && member != members.rank();
   }
   /// The same for many, of which some may be this rank's own.
   bool sends_to_owners(container_operation kind, concurrency with) const {
@@ -100,10 +94,10 @@ class map_core : public shared_state {
   auto with_access(table& t, Work work, concurrency with = concurrency::nothing,
                    verify what = verify::seal, bucket_window<T>* have = nullptr) {
     if (includes(with, concurrency::owner_only) && t.own != nullptr) {
-      local_access<T, false> in(t, c.link.coherent());
+      local_access<T, false> in(t.own, t.capacity, c.link.coherent() ? nullptr : &t);
       return work(in);
     }
-    if constexpr (may_be_coherent) {
+    if constexpr (!never_coherent<transport>) {
       if (t.direct != nullptr) {
         direct_access<T, false> in(c, t);
         return work(in);
@@ -112,6 +106,22 @@ class map_core : public shared_state {
     far_access<T> in(c, t, what);
     if (have != nullptr) in.have(have->first, have->count, have->buckets.data());
     return work(in);
+  }
+
+  /// Calls `work(index, copy)` for each bucket of a table that a key has or had, unless it is just
+  /// being changed.
+  template <class Work>
+  void each_taken(table& t, Work work, concurrency with = concurrency::nothing) {
+    auto look_at_all = [&](auto& in) {
+      for (word i = 0; i < t.capacity; ++i) {
+        entry e;
+        const head h = in.top(i);
+        if (h.what() != state::empty &&
+            in.template read<if_blocked::wait>(i, h, e) == read_result::whole)
+          work(i, e);
+      }
+    };
+    with_access(t, look_at_all, with);
   }
 
   template <if_blocked B>
@@ -156,9 +166,9 @@ class map_core : public shared_state {
         case result::again:
           continue;
         case result::full:
-          if (creates_none<Update> && !tables.has_next(*t)) return {};
+          if (!Update::creates && !tables.has_next(*t)) return {};
           if constexpr (waits) {
-            if (!creates_none<Update>) grow(*this, where.member, *t);
+            if (Update::creates) grow(*this, where.member, *t);
           } else if (!tables.has_next(*t)) {
             return {result::blocked};
           }
@@ -166,6 +176,7 @@ class map_core : public shared_state {
         case result::moved:
           t = waits && !finds ? &settled_next(*this, where.member, *t)
                               : &tables.next_of(where.member, *t);
+          made.settled = waits || t == &tables.of(where.member);
           continue;
         default:
           break;
@@ -173,7 +184,8 @@ class map_core : public shared_state {
       if constexpr (!waits) return {result::blocked};
       if (done.what == result::frozen) t = &settled_next(*this, where.member, *t);
       if (done.what == result::widen) move_table(*this, where.member, *t, t->capacity);
-      if (done.what == result::strained && !widen_if_there_is_room(*this, where.member, *t))
+      if (done.what == result::strained &&
+          !try_to_move(*this, where.member, *t, t->capacity).empty())
         made.no_room = true;
     }
   }
@@ -182,65 +194,61 @@ class map_core : public shared_state {
   /// caller does this. A home that was taken tells that a table fills up: with few of them it is far
   /// from full.
   FARSIDE_HOT void account_for(rank_t member, const outcome_type& done) {
+    table_counts& mine = tables.counts(member);
     if (done.count == counted::at_home || done.count == counted::displaced) {
-      word& left = tables.facts(member).left;
-      add(left, ~word{0});
-      if (done.count == counted::displaced && static_cast<std::int64_t>(load_relaxed(left)) <= 0)
-          [[unlikely]]
+      add(mine.taken, 1);
+      if (done.count == counted::displaced && load_relaxed(mine.taken) >= mine.tell_at) [[unlikely]]
         count_displaced(member);
     } else if (done.count != counted::nothing) {
       const word one = done.count == counted::erased ? 1 : ~word{0};
       add(erased_, one);
-      add(pending_[member].dead, one);
+      add(mine.dead, one);
     }
+    // What has strained a cell has taken effect, so this does not throw. Where there is no room the
+    // next addition tries again, and throws if the cell cannot bear it.
     if (done.strained) [[unlikely]]
-      widen_if_there_is_room(*this, member, tables.of(member));
+      try_to_move(*this, member, tables.of(member), tables.of(member).capacity);
   }
 
   [[gnu::noinline]] void count_displaced(rank_t member) {
     constexpr word largest_batch = 256;
     table& t = tables.of(member);
-    member_facts& mine = tables.facts(member);
-    const word fresh = mine.taken() - load_relaxed(mine.told);
+    table_counts& mine = tables.counts(member);
+    const word fresh = load_relaxed(mine.taken) - load_relaxed(mine.told);
     const word batch = std::clamp<word>(t.capacity / (32 * members.size()), 1, largest_batch);
     if (fresh >= batch) add(mine.told, fresh);
-    if (c.threads == thread_level::single) mine.tell_again_at(mine.told + batch);
+    if (c.threads == thread_level::single) mine.tell_at = mine.told + batch;
     if (fresh < batch) return;
     const word used = fetch_add(t.field(header::at_used), fresh) + fresh;
-    if (word dead = atomic(pending_[member].dead).exchange(0); dead != 0)
+    if (word dead = atomic(mine.dead).exchange(0); dead != 0)
       fetch_add(t.field(header::at_dead), dead);
-    if (used * 10 > t.capacity * 7)
-      grow_early(*this, member, t, used, pending_[member].no_room_until);
+    // Where there is no room for a larger table this one is filled to the last.
+    if (used * 10 > t.capacity * 7 && used >= mine.no_room_until &&
+        !try_to_move(*this, member, t, wanted_capacity(*this, t)).empty())
+      mine.no_room_until = used + (t.capacity - std::min(used, t.capacity)) / 2 + 1;
   }
 
   /// Empties this rank's own table; nobody else is there.
   void clear_own() {
     table& t = settled(*this, members.rank());
     if constexpr (!T::in_place) release_bytes(t);
-    std::vector<word> zeros(bucket_words * chunk);
-    for (word i = 0; i < t.capacity; i += chunk)
-      put(t.bucket_at(i, bucket_words), zeros.data(),
-          std::min(chunk, t.capacity - i) * bucket_words);
+    directory::put_zeros(t.bucket_at(0, bucket_words), t.capacity * bucket_words);
     swap(t.field(header::at_used), 0);
     swap(t.field(header::at_dead), 0);
     flush(t.rank());
-    for (counts& mine : pending_) mine = {};
-    for (rank_t m = 0; m < members.size(); ++m) {
-      member_facts& mine = tables.facts(m);
-      mine.left = mine.until = mine.told = 0;
-    }
+    for (rank_t m = 0; m < members.size(); ++m) tables.counts(m) = {};
     erased_ = 0;
     known_.clear();
   }
 
-  /// The bytes of a key that did not go along with its table wait to be freed. Who still reads the
-  /// old table compares with them.
+  /// The bytes of a key that did not go along are freed when its table has been left for good: who
+  /// still reads that compares with them.
   void drop_key(rank_t member, const table& t, const entry& e) {
     if constexpr (!T::key_store::in_place) {
       dropped key{member, t.at.offset(), {}};
       std::copy_n(e.key(), entry::key_words, key.stored);
       std::lock_guard lock(c.mutex);
-      dropped_.push_back(key);
+      dropped_.add(key);
     }
   }
 
@@ -263,13 +271,12 @@ class map_core : public shared_state {
   FARSIDE_HOT std::optional<outcome_type> add_to_known(pass_type<K> key, V step) {
     const auto* known = known_.find(tables.epoch, key);
     if (known == nullptr || !cell::small_step(step)) return std::nullopt;
-    // The atomic may serve others, who may put another cell in the place of the known one.
-    const auto [at, in, index] = std::tuple(known->at, known->in, known->index);
+    const ptr<word> at = known->at;  // the atomic may serve others, who may put another one there
     const auto amount = static_cast<word>(static_cast<std::int64_t>(step));
     const word old = fetch_add(at, amount);
     far_access<T>::settle(c, at.rank());
-    far_access<T> cells(c, *in, verify::seal);
-    outcome_type done = what_adding_did<T>(cells, index, old, amount);
+    outcome_type done = what_adding_did<T>(
+        old, amount, [at](word now) { compare_swap(at, now, now | cell::widen); });
     if (done.what == result::done && !done.strained) [[likely]]
       return done;
     if (auto* still = known_.find(tables.epoch, key); still != nullptr) still->forget();
@@ -277,9 +284,10 @@ class map_core : public shared_state {
     account_for(place_of(key).member, done);
     return done;
   }
-  void remember(word index, table& t, const K& key) {
+  void remember(word index, const table& t, const K& key) {
     if (t.direct == nullptr && c.threads == thread_level::single)
-      known_.remember(tables.epoch, t, index, t.bucket_at(index, bucket_words) + 2, key);
+      known_.remember(tables.epoch, key,
+                      t.bucket_at(index, bucket_words) + static_cast<std::ptrdiff_t>(at_value));
   }
 
   /// Counts of this rank, which several threads may share.
@@ -298,42 +306,24 @@ class map_core : public shared_state {
   };
   static void free_key(const dropped& key) { T::key_store::release(key.stored); }
 
-  /// Retires those whose table has been left.
-  void retire_dropped() {
-    auto in_use = std::partition(dropped_.begin(), dropped_.end(), [&](const dropped& key) {
-      return !tables.in_use(key.member, key.table_offset);
-    });
-    for (auto key = dropped_.begin(); key != in_use; ++key) unreachable_.add(*key);
-    dropped_.erase(dropped_.begin(), in_use);
-    unreachable_.before_barrier();
-  }
-
   /// Frees the bytes of all entries in this rank's own tables; nobody else is there.
   void release_bytes(table& first) {
-    for (table* t = &first;;) {
-      local_access<T, false> in(*t, c.link.coherent());
-      for (word i = 0; i < t->capacity; ++i) {
-        const head h = in.top(i);
-        if (h.what() == state::empty || h.moved()) continue;
-        entry e;
-        in.template read<if_blocked::wait>(i, h, e);
-        T::key_store::release(e.key());
-        if (h.what() == state::plain) T::value_store::release(e.value());
-      }
+    for (table* t = &first;; t = &tables.next_of(members.rank(), *t)) {
+      each_taken(
+          *t,
+          [](word, const entry& e) {
+            if (e.top().moved()) return;
+            T::key_store::release(e.key());
+            if (e.top().what() == state::plain) T::value_store::release(e.value());
+          },
+          concurrency::owner_only);
       if (!tables.has_next(*t)) return;
-      t = &tables.next_of(members.rank(), *t);
     }
   }
 
-  std::vector<dropped> dropped_;  ///< their tables are still there
-  retirement<dropped> unreachable_;
-  cell_cache<K, typename T::hasher> known_;
-  struct counts {
-    word dead = 0;           ///< erased, less revived, since it was told
-    word no_room_until = 0;  ///< see grow_early()
-  };
-  std::vector<counts> pending_;  ///< of each member
-  word erased_ = 0;              ///< by this rank, less those it has revived
+  retirement<dropped> dropped_;
+  place_cache<K, typename T::hasher> known_;  ///< of cells
+  word erased_ = 0;                           ///< by this rank, less those it has revived
 };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

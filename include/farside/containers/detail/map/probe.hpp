@@ -117,7 +117,7 @@ FARSIDE_HOT inline lookup<T> probe(Access& in, probe_cursor<T> at, head h, std::
         if (!same) {  // the bytes of the key were freed meanwhile: its bucket has moved
           if constexpr (B == if_blocked::give_up) return ends_as(result::blocked);
           in.forget();
-          in.wait();
+          wait_round();
           continue;
         }
         if (*same) [[likely]]
@@ -186,7 +186,7 @@ FARSIDE_HOT inline outcome_of<T> find_in(Access& in, const key_location& where,
     }
     if constexpr (B == if_blocked::give_up) return {result::blocked};
     in.forget();
-    in.wait();
+    wait_round();
   }
 }
 

@@ -60,9 +60,8 @@ template <class Core>
 auto outcome_in(Core& m, rank_t member, const std::vector<std::byte>& answer)
     -> std::optional<typename Core::outcome_type> {
   reader in(answer);
-  if (in.left() != 0) return accept(m, member, in);
-  m.choice.count_declined(1);
-  return std::nullopt;
+  if (in.left() == 0) return std::nullopt;
+  return accept(m, member, in);
 }
 
 /// Asks for one item and waits. Nothing if the owner could not.
@@ -71,8 +70,7 @@ template <class Core, class Op, class Item>
                                   concurrency with) -> std::optional<typename Core::outcome_type> {
   writer message = question<Item>(m, op, with, 1);
   message << item;
-  owner_wait_marker note(m.c, m.label.c_str());
-  return outcome_in(m, member, m.choice.send(member, 1, std::move(message)).get());
+  return outcome_in(m, member, m.choice.ask(member, 1, std::move(message)));
 }
 
 /// The same without waiting: a future of `finish(outcome)`. What the owner declines is done here.

@@ -1,5 +1,5 @@
-// A table of buckets in the segment of one member, and how words of it are loaded and stored where
-// memory is coherent. access.hpp and far_access.hpp have the three ways to its buckets.
+// A table of buckets in the segment of one member. access.hpp and far_access.hpp have the three ways
+// to its buckets.
 //
 //   | capacity | next | claimed | done | used | dead | block | - |  bucket 0 | bucket 1 | ... |
 //
@@ -8,8 +8,8 @@
 // (buckets taken; of those, erased) are added to now and then, and only guide growth.
 #pragma once
 
-#include <farside/backend/shared/shared_memory.hpp>
 #include <farside/base/cpu_atomics.hpp>
+#include <farside/base/word_copy.hpp>
 #include <farside/containers/detail/map/bucket.hpp>
 #include <farside/core/atomics.hpp>
 #include <farside/core/memory.hpp>
@@ -37,16 +37,14 @@ struct header {
 inline constexpr word least_capacity = 8;  ///< of a table, in buckets
 inline constexpr word chunk = 256;         ///< buckets that are moved in one go
 
-/// A table as one rank knows it. It stays where it is until no rank can be reading it any more.
+/// A table as one rank knows it, which does not change. It stays where it is until no rank can be
+/// reading it any more.
 struct table {
   word* direct = nullptr;  ///< the first bucket, where memory is coherent
   word capacity = 0;
   ptr<word> at;         ///< its header
   word* own = nullptr;  ///< the first bucket, if it is this rank's own
-  std::atomic<table*> next{nullptr};
-  std::atomic<bool> settled{false};  ///< all of the table before it has been moved into it
 
-  bool is_settled() const { return settled.load(std::memory_order_relaxed); }
   rank_t rank() const { return at.rank(); }
   word chunks() const { return (capacity + chunk - 1) / chunk; }
   ptr<word> field(header::index which) const { return at + static_cast<std::ptrdiff_t>(which); }
@@ -56,29 +54,6 @@ struct table {
 };
 
 inline std::atomic_ref<word> atomic(word& w) { return std::atomic_ref<word>(w); }
-
-/// Relaxed loads and stores. On arm64 GCC needs two instructions to reach an atomic behind a
-/// pointer, and one for a volatile word. Aligned words are read and written whole there.
-FARSIDE_HOT inline word load_relaxed(const word& w) {
-#if defined(__aarch64__) && !defined(FARSIDE_TSAN)
-  return *const_cast<const volatile word*>(&w);
-#else
-  return std::atomic_ref<word>(const_cast<word&>(w)).load(std::memory_order_relaxed);
-#endif
-}
-FARSIDE_HOT inline void store_relaxed(word& w, word value) {
-#if defined(__aarch64__) && !defined(FARSIDE_TSAN)
-  *const_cast<volatile word*>(&w) = value;
-#else
-  std::atomic_ref<word>(w).store(value, std::memory_order_relaxed);
-#endif
-}
-
-inline void release_fence() {
-#ifndef FARSIDE_TSAN
-  std::atomic_thread_fence(std::memory_order_release);
-#endif
-}
 
 /// Taking a bucket, and storing the word that makes it whole. An operation must come before the
 /// next one of its rank (store buffering), so one of the two is sequentially consistent, like the
@@ -96,25 +71,12 @@ inline constexpr auto publish_order = std::memory_order_release;
 /// How many buckets a get fetches at first: 256 bytes cost hardly more than 8.
 template <class Bucket>
 inline constexpr word window = std::clamp<word>(256 / sizeof(Bucket), 1, 8);
-
-/// Whether each atomic ends with a fence of the CPU, as far as this thread's fast links know.
-FARSIDE_HOT inline bool atomics_are_fences() {
-  return with_fast_link([](const auto& link) {
-    if constexpr (knows_its_fences<std::remove_cvref_t<decltype(link)>>)
-      return link.flush_is_a_fence();
-    else
-      return false;
-  });
-}
-
-/// A back end may have a cheaper way than flush to do what settling an atomic asks for.
-template <class Link>
-FARSIDE_HOT inline void settle_atomics(Link& link, rank_t rank) {
-  if (atomics_are_fences()) return;
-  if constexpr (settles_atomics<Link>)
-    link.settle(rank);
-  else
-    link.flush(rank);
+template <class Bucket>
+inline constexpr word largest_window = std::max<word>(4096 / sizeof(Bucket), 1);
+/// How many the get fetches that follows one of `count` buckets; zero: there was none.
+template <class Bucket>
+constexpr word next_window(word count) {
+  return count == 0 ? window<Bucket> : std::min(2 * count, largest_window<Bucket>);
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

@@ -3,9 +3,10 @@
 
 #include <farside/base/mixing.hpp>
 #include <farside/containers/detail/map/bucket.hpp>
-#include <farside/containers/detail/map/storage.hpp>
+#include <farside/containers/detail/stored.hpp>
 #include <farside/containers/probing.hpp>
 
+#include <concepts>
 #include <type_traits>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
@@ -17,6 +18,10 @@ struct placed_by_hash {
     return {hash, members};
   }
 };
+
+/// Integers are kept in a word of their own, as a number: those that fit a cell can be counted up.
+template <class V>
+concept countable = std::integral<V> && sizeof(V) <= 8;
 
 template <class K, class V, class Hash, class Probing>
 struct map_traits {
@@ -36,6 +41,7 @@ struct map_traits {
   static constexpr state usual = cells ? state::cell : state::plain;  ///< of a bucket that is used
 
   FARSIDE_HOT static word hash_of(const K& key) { return mixed_hash(Hash(), key); }
+  static constexpr bool is_entry(const V&) { return true; }  ///< (stores have slots that are none)
 };
 
 /// How a step of the protocol ends, in one table.

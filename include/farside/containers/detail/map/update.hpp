@@ -53,6 +53,7 @@ struct new_bucket {
   typename T::entry content;
   bool has_key = false, has_value = false;
   bool unseen = true;    ///< no bucket of the key has been looked at
+  bool settled = true;   ///< all of the table before the one at hand has been moved into it
   bool no_room = false;  ///< for the table in which a strained cell would be a plain bucket
   word index = 0;        ///< where the key's bucket was found
 };
@@ -73,17 +74,16 @@ FARSIDE_HOT inline bool create(Access& in, word index, head seen, const key_loca
 }
 
 /// What an addition to a cell, which was `old`, has done. One to a cell that moves, or was erased, is
-/// made but does not count: `again`.
-template <class T, class Access>
-FARSIDE_HOT inline outcome_of<T> what_adding_did(Access& in, word index, word old, word amount) {
+/// made but does not count: `again`. One that strains the cell marks it by `widen(its word)`.
+template <class T, class Widen>
+FARSIDE_HOT inline outcome_of<T> what_adding_did(word old, word amount, Widen widen) {
   if (old & (cell::frozen | cell::absent) && !FARSIDE_MUTANT(map_frozen_cell_counts)) [[unlikely]]
     return {result::again};
   outcome_of<T> done;
   done.value = cell::decode<typename T::mapped_type>(old);
   done.in_cell = true;
   if (cell::strained(old + amount)) [[unlikely]] {
-    word expected = old + amount;
-    in.change(index, at_value, expected, expected | cell::widen);
+    widen(old + amount);
     done.strained = true;
   }
   return done;
@@ -94,7 +94,9 @@ FARSIDE_HOT inline outcome_of<T> add_to_cell(Access& in, word index, typename T:
   const auto amount = static_cast<word>(static_cast<std::int64_t>(step));
   const word old = in.add_to_cell(index, amount);
   in.settle();
-  return what_adding_did<T>(in, index, old, amount);
+  return what_adding_did<T>(old, amount, [&](word now) __attribute__((always_inline)) {
+    in.change(index, at_value, now, now | cell::widen);
+  });
 }
 
 /// Of a cell that is there: `e` is a copy of its bucket.
@@ -107,37 +109,33 @@ FARSIDE_HOT inline outcome_of<T> update_cell(Access& in, word index, const typen
   if (seen & cell::frozen) [[unlikely]]
     return {result::frozen};
   const bool was_there = !(seen & cell::absent);
-  if constexpr (erases<Update>) {
-    if (!was_there) return {};
-    if (!in.change(index, at_value, seen, cell::absent | cell::bias)) return {result::again};
-    in.settle();
-    return {result::done, true, counted::erased};
-  } else {
-    if (!Update::changes && was_there) return {};
-    if constexpr (adds<Update>) {
-      if (was_there && (!cell::strained(seen) || no_room)) [[likely]] {
-        if (cell::small_step(by.value) && cell::bears_more(seen))
-          return add_to_cell<T>(in, index, by.value);
-      } else if (was_there) {
-        return {waits ? result::strained : result::blocked};
-      }
+  if constexpr (adds<Update>) {
+    if (was_there && (!cell::strained(seen) || no_room)) [[likely]] {
+      if (cell::small_step(by.value) && cell::bears_more(seen))
+        return add_to_cell<T>(in, index, by.value);
+    } else if (was_there) {
+      return {waits ? result::strained : result::blocked};
     }
-    std::optional<V> old;
-    if (was_there) old = cell::decode<V>(seen);
-    const V wanted = was_there ? V(by.next(*old)) : V(by.initial());
-    if (!cell::fits(wanted)) {
-      if (!waits) return {result::blocked};
-      return {in.change(index, at_value, seen, seen | cell::widen) ? result::widen : result::again};
-    }
-    const word desired = cell::encode(wanted) | (seen & cell::widen);
-    if (!in.change(index, at_value, seen, desired) && !FARSIDE_MUTANT(map_lost_swap_taken_for_won))
-      return {result::again};
-    in.settle();
-    outcome<V> done{result::done, !was_there, was_there ? counted::nothing : counted::revived};
-    if constexpr (Update::result_is == gives::old) done.value = old;
-    if constexpr (Update::result_is == gives::made) done.value = wanted;
-    return done;
   }
+  std::optional<V> old, next;
+  if (was_there) old = cell::decode<V>(seen);
+  const decision what = by.decide(was_there, old, next);
+  if (what == decision::leave) return {};
+  const bool writes = what == decision::write;
+  if (writes && !cell::fits(*next)) {
+    if (!waits) return {result::blocked};
+    return {in.change(index, at_value, seen, seen | cell::widen) ? result::widen : result::again};
+  }
+  const word desired =
+      writes ? cell::encode(*next) | (seen & cell::widen) : cell::absent | cell::bias;
+  if (!in.change(index, at_value, seen, desired) && !FARSIDE_MUTANT(map_lost_swap_taken_for_won))
+    return {result::again};
+  in.settle();
+  outcome<V> done{result::done, true};
+  if (writes != was_there) done.count = writes ? counted::revived : counted::erased;
+  if constexpr (Update::result_is == gives::old) done.value = old;
+  if constexpr (Update::result_is == gives::made) done.value = next;
+  return done;
 }
 
 /// Of a plain bucket, or of one that was erased: `e` is a copy of it.
@@ -149,16 +147,16 @@ FARSIDE_HOT inline outcome_of<T> update_plain(Access& in, word index, typename T
   if (h.frozen()) return {result::frozen};
   const bool was_there = h.what() == state::plain;
   std::optional<V> old, next;
-  if constexpr (reads_old<Update>)
+  if constexpr (Update::reads)
     if (was_there && !(old = T::value_store::unpack(e.value())))
       return {B == if_blocked::wait ? result::again : result::blocked};
-  const decision what = decide(by, was_there, old, next);
+  const decision what = by.decide(was_there, old, next);
   const bool writes = what == decision::write;
   outcome<V> done;
   if (what != decision::leave) {
-    const bool was_entry = decides<Update> ? is_entry(old) : was_there;
-    const bool becomes_entry = writes && is_entry(next);
-    done.created = decides<Update> || !writes || !was_there;
+    const bool was_entry = was_there && !(old && !T::is_entry(*old));
+    const bool becomes_entry = writes && T::is_entry(*next);
+    done.changed = true;
     if (was_entry != becomes_entry) done.count = becomes_entry ? counted::revived : counted::erased;
     if (writes) made.set_value(*next);
     head desired = writes ? h.next_version(state::plain) : h.as(state::erased);
@@ -176,8 +174,8 @@ FARSIDE_HOT inline outcome_of<T> update_plain(Access& in, word index, typename T
     }
     if (was_there) T::value_store::release(e.value());
   }
-  if constexpr (result_of<Update> == gives::old) done.value = std::move(old);
-  if constexpr (result_of<Update> == gives::made) done.value = std::move(next);
+  if constexpr (Update::result_is == gives::old) done.value = std::move(old);
+  if constexpr (Update::result_is == gives::made) done.value = std::move(next);
   return done;
 }
 
@@ -190,7 +188,7 @@ FARSIDE_HOT inline outcome_of<T> update(Access& in, const key_location& where,
                                         new_bucket<T>& made) {
   // Most inserts find their home empty: they take it without a look, or after one at its head.
   if constexpr (!Update::changes && T::in_place)
-    if (std::exchange(made.unseen, false) && in.may_create() &&
+    if (std::exchange(made.unseen, false) && made.settled &&
         create<T>(in, where.home(in.capacity()), head(), where, key, by.initial(), made))
       return {result::done, true, counted::at_home};
   lookup<T> found = probe<B, T>(in, where, key);
@@ -204,14 +202,14 @@ FARSIDE_HOT inline outcome_of<T> update(Access& in, const key_location& where,
   }
   if (found.what != result::absent) return {found.what};
   outcome_of<T> done;
-  if constexpr (!creates_none<Update>) {
-    if (B == if_blocked::give_up && !in.may_create() && !FARSIDE_MUTANT(map_fast_creates_unsettled))
+  if constexpr (Update::creates) {
+    if (B == if_blocked::give_up && !made.settled && !FARSIDE_MUTANT(map_fast_creates_unsettled))
       return {result::blocked};
     const typename T::mapped_type& initial = by.initial();
     if (!create<T>(in, found.index, found.seen, where, key, initial, made)) return {result::again};
-    done.created = true;
+    done.changed = true;
     done.count = found.at_home ? counted::at_home : counted::displaced;
-    if constexpr (result_of<Update> == gives::made) done.value = initial;
+    if constexpr (Update::result_is == gives::made) done.value = initial;
   }
   return done;
 }

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <optional>
+#include <utility>
 
 namespace far::inline FARSIDE_BACKEND::detail::map {
 
@@ -19,17 +20,20 @@ enum class counted { nothing, at_home, displaced, erased, revived };
 template <class V>
 struct outcome {
   result what = result::done;
-  bool created = false;  ///< of erase: whether it was there
+  bool changed = false;  ///< the key's bucket
   counted count = counted::nothing;
   bool strained = false;     ///< a cell has come to hold more than it should
   std::optional<V> value{};  ///< of find what was found, of others what they `give`
   bool in_cell = false;      ///< by an atomic on a cell, whose place may be remembered
 
+  /// Whether an entry came or went.
+  bool created() const { return count != counted::nothing; }
+
   /// Of one that is saved.
   static constexpr std::size_t longest = 1 + (fixed_length<V> ? sizeof(V) : std::size_t{1} << 32);
 
   void save(writer& out) const {
-    out << static_cast<std::uint8_t>(created | strained << 1 | value.has_value() << 2 |
+    out << static_cast<std::uint8_t>(changed | strained << 1 | value.has_value() << 2 |
                                      static_cast<int>(count) << 3);
     if (value) out << *value;
   }
@@ -52,117 +56,88 @@ using pass_type =
 /// Which value an update gives to its caller: none, the one that was there, or the one that is now.
 enum class gives { nothing, old, made };
 
-// What happens to a value that is there (`next`), and which one comes where none is (`initial`).
-// `changes`: not if there is one. `reads`: `next` looks at it.
+/// What is to become of the value of a key.
+enum class decision { leave, write, remove };
+
+// Updates:
+//
+//   static constexpr bool changes;    // a value that is there: else a free home is taken unseen
+//   static constexpr bool creates;    // an entry where there is none
+//   static constexpr bool reads;      // the value that is there
+//   static constexpr gives result_is;
+//   decision decide(bool is_there, const std::optional<V>& old, std::optional<V>& next) const;
+//   initial() const;                  // the value of a new entry, if it creates
+//
+// decide() makes `next` what is to be written. It is given `old` if a value is there and `reads`. It
+// communicates nothing. (Updates of stores: containers/detail/store/index.hpp.)
 template <class V>
 struct keep {  // insert
-  static constexpr bool changes = false, reads = false;
+  static constexpr bool changes = false, creates = true, reads = false;
   static constexpr gives result_is = gives::nothing;
   pass_type<V> value;
   const V& initial() const { return value; }
-  const V& next(const V&) const { return value; }
+  decision decide(bool is_there, const std::optional<V>&, std::optional<V>& next) const {
+    if (is_there) return decision::leave;
+    next.emplace(value);
+    return decision::write;
+  }
 };
 template <class V>
 struct replace {  // insert_or_assign
-  static constexpr bool changes = true, reads = false;
+  static constexpr bool changes = true, creates = true, reads = false;
   static constexpr gives result_is = gives::nothing;
   pass_type<V> value;
   const V& initial() const { return value; }
-  const V& next(const V&) const { return value; }
+  decision decide(bool, const std::optional<V>&, std::optional<V>& next) const {
+    next.emplace(value);
+    return decision::write;
+  }
 };
 template <class V, class Op>
 struct combine {  // accumulate
-  static constexpr bool changes = true, reads = true;
+  static constexpr bool changes = true, creates = true, reads = true;
   static constexpr gives result_is = gives::old;
   pass_type<V> value;
   Op& op;
   const V& initial() const { return value; }
-  V next(const V& old) const { return static_cast<V>(op(old, value)); }
+  decision decide(bool is_there, const std::optional<V>& old, std::optional<V>& next) const {
+    next.emplace(is_there ? static_cast<V>(op(*old, initial())) : initial());
+    return decision::write;
+  }
 };
 template <class V, class F>
 struct transform {  // modify
-  static constexpr bool changes = true, reads = true;
+  static constexpr bool changes = true, creates = true, reads = true;
   static constexpr gives result_is = gives::made;
   F& change;
-  V initial() const { return next(V()); }
-  V next(const V& old) const {
-    V value = old;
-    no_communication quiet("modify");
-    change(value);
+  V initial() const {
+    V value{};
+    changed(value);
     return value;
   }
+  decision decide(bool is_there, const std::optional<V>& old, std::optional<V>& next) const {
+    changed(is_there ? next.emplace(*old) : next.emplace());
+    return decision::write;
+  }
+  void changed(V& value) const {
+    no_communication quiet("modify");
+    change(value);
+  }
 };
-/// erase: no value comes.
-struct remove {
-  static constexpr bool changes = true, reads = false;
+struct remove {  // erase
+  static constexpr bool changes = true, creates = false, reads = false;
   static constexpr gives result_is = gives::nothing;
+  template <class V>
+  decision decide(bool is_there, const std::optional<V>&, std::optional<V>&) const {
+    return is_there ? decision::remove : decision::leave;
+  }
 };
-/// find: nothing happens to the value.
-struct look {
-  static constexpr bool changes = false, reads = true;
+struct look {  // find, which changes nothing: find_in() decides
+  static constexpr bool changes = false, creates = false, reads = true;
   static constexpr gives result_is = gives::old;
 };
 template <class Update>
-inline constexpr bool erases = std::is_same_v<Update, remove>;
-template <class Update>
 inline constexpr bool only_finds = std::is_same_v<Update, look>;
-
-/// What is to become of the value of a key.
-enum class decision { leave, write, remove };
-
-// Updates of stores (containers/detail/store/index.hpp) look at what is there, parked buckets among
-// it, and then decide:
-//
-//   static constexpr bool changes;   // an entry that is there: else a free home is taken unseen
-//   static constexpr bool creates;   // an entry where there is none
-//   decision decide(const V* old, V& next) const;   // null: no entry; communicates nothing
-//   const V& initial() const;        // if it creates
-//
-// An outcome says with `created` whether anything was changed, and with `value` what was there.
-template <class Update>
-inline constexpr bool decides = requires { Update::creates; };
-template <class Update>
-inline constexpr bool reads_old = Update::reads;
-template <class Update>
-  requires decides<Update>
-inline constexpr bool reads_old<Update> = true;
-template <class Update>
-inline constexpr gives result_of = Update::result_is;
-template <class Update>
-  requires decides<Update>
-inline constexpr gives result_of<Update> = gives::old;
-/// Updates that leave a key without an entry if it has none.
-template <class Update>
-inline constexpr bool creates_none = erases<Update> || only_finds<Update>;
-template <class Update>
-  requires decides<Update>
-inline constexpr bool creates_none<Update> = !Update::creates;
-
-/// What an update makes of what a key has: `next` if it is to be written. `old` is there if there
-/// is an entry whose value the update reads.
-template <class Update, class V>
-FARSIDE_HOT inline decision decide(const Update& by, bool is_there, const std::optional<V>& old,
-                                   std::optional<V>& next) {
-  if constexpr (decides<Update>) {
-    return by.decide(old ? &*old : nullptr, next.emplace());
-  } else if constexpr (erases<Update>) {
-    return is_there ? decision::remove : decision::leave;
-  } else {
-    if (is_there && !Update::changes) return decision::leave;
-    if constexpr (Update::reads)
-      if (is_there) return next.emplace(by.next(*old)), decision::write;
-    next.emplace(by.initial());
-    return decision::write;
-  }
-}
-/// Entries that nobody has put, such as parked ones: neither they nor their ends count.
-template <class V>
-bool is_entry(const std::optional<V>& value) {
-  if constexpr (requires { value->counts_as_absent(); })
-    return value && !value->counts_as_absent();
-  else
-    return value.has_value();
-}
 
 /// Additions that fetch_add makes.
 template <class Update>
@@ -205,16 +180,18 @@ struct accumulate_there {
   }
   Op op;
 };
-template <class V, class F>
-struct modify_there {
+template <class Update, class F>
+struct function_there {
   static constexpr auto kind = container_operation::modify;
   static constexpr bool can_be_sent = is_stateless<F>;
   template <class K>
-  transform<V, F> update(const K&) {
+  Update update(const K&) {
     return {change};
   }
   F change;
 };
+template <class V, class F>
+using modify_there = function_there<transform<V, F>, F>;
 
 /// The key of an item. Told apart by their types alone: a key may well have a member `first`, as
 /// pairs have.

@@ -159,21 +159,18 @@ writer push_question(State& s, std::span<const typename State::element> values, 
 }
 
 /// What the host has answered. Nothing: it could not, or not at once.
-template <class Answer, class State>
-std::optional<Answer> ring_answer(State& s, std::size_t operations,
-                                  const std::vector<std::byte>& bytes) {
+template <class Answer>
+std::optional<Answer> ring_answer(const std::vector<std::byte>& bytes) {
   reader in(bytes);
-  if (in.left() != 0) return in.read<Answer>();
-  s.choice.count_declined(operations);
-  return std::nullopt;
+  if (in.left() == 0) return std::nullopt;
+  return in.read<Answer>();
 }
 
 template <class State>
 [[gnu::noinline, gnu::cold]] std::optional<std::uint64_t> ask_push(
     State& s, std::span<const typename State::element> values, remote_mode how) {
-  owner_wait_marker note(*s.where, s.label.c_str());
-  auto answer = s.choice.send(s.host, values.size(), push_question(s, values, how)).get();
-  return ring_answer<std::uint64_t>(s, values.size(), answer);
+  return ring_answer<std::uint64_t>(
+      s.choice.ask(s.host, values.size(), push_question(s, values, how)));
 }
 
 template <class State>
@@ -183,9 +180,8 @@ template <class State>
   using T = typename State::element;
   writer message = s.choice.message(&serve_pop<State>);
   message << s.tickets.memory().raw() << how << exactly << most;
-  owner_wait_marker note(*s.where, s.label.c_str());
-  auto cargo = ring_answer<std::vector<sent_element<T>>>(
-      s, 1, s.choice.send(s.host, 1, std::move(message)).get());
+  auto cargo =
+      ring_answer<std::vector<sent_element<T>>>(s.choice.ask(s.host, 1, std::move(message)));
   if constexpr (box<T>::in_place) {
     if (!cargo) return std::nullopt;
     std::vector<T> values;
@@ -203,8 +199,8 @@ future<void> ask_push_later(State& s, const typename State::element& value, remo
                             Then then) {
   using T = typename State::element;
   return s.choice.send_later(s.host, push_question(s, std::span<const T>(&value, 1), how),
-                             [&s, then = std::move(then)](std::vector<std::byte> bytes) mutable {
-                               return then(ring_answer<std::uint64_t>(s, 1, bytes));
+                             [then = std::move(then)](const std::vector<std::byte>& bytes) mutable {
+                               return then(ring_answer<std::uint64_t>(bytes));
                              });
 }
 

@@ -25,7 +25,7 @@ class own_part {
 template <class Value, class Slot>
 FARSIDE_HOT inline std::optional<Value> value_of(const std::optional<Slot>& found) {
   if (!found || found->is_parked()) return std::nullopt;
-  return map::stored<Value>::read(found->words.data());
+  return stored<Value>::read(found->words.data());
 }
 
 /// Out of line, so that the caller spills no registers.
@@ -36,18 +36,6 @@ template <class Value, class Core>
                                                        const typename Core::K& key) {
   own_part<Core> free_of_charge(*state, key);
   return value_of<Value>(map::find(tables, state, where, key, concurrency::everything));
-}
-
-/// The slot of a key whose table this process reaches. Not done: it was not to be had this way.
-template <class Core, class T = typename Core::traits>
-FARSIDE_HOT inline map::outcome_of<T> find_directly(const map::fast_handle& tables,
-                                                    const map::key_location& where,
-                                                    const typename Core::K& key) {
-  const auto t = map::fast_table<T>(tables[where.member]);
-  if (t.buckets == nullptr) [[unlikely]]
-    return {map::result::blocked};
-  map::direct_access<T, true> in(t.buckets, t.capacity);
-  return map::find_in<if_blocked::give_up, T>(in, where, key);
 }
 
 template <class Value>

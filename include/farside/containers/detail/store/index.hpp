@@ -11,10 +11,12 @@
 #include <farside/containers/store_options.hpp>
 
 #include <array>
+#include <optional>
 
 namespace far::inline FARSIDE_BACKEND::detail::stores {
 
 using map::decision;
+using map::gives;
 using map::if_blocked;
 using map::result;
 using map::word;
@@ -26,7 +28,6 @@ struct slot {
 
   static slot parked() { return {1, {}}; }
   bool is_parked() const { return tag & 1; }
-  bool counts_as_absent() const { return is_parked(); }
   std::uint32_t version() const { return static_cast<std::uint32_t>(tag >> 1); }
   void set_version(std::uint32_t version) { tag = word{version} << 1; }
 };
@@ -36,15 +37,15 @@ inline constexpr std::size_t most_in_bucket = 64;
 
 template <class V, bool Fixed = fixed_length<V>>
 inline constexpr bool stays_in_bucket =
-    sizeof(typename map::stored<V>::form) <= most_in_bucket && cells_of<V>::count == 0 &&
-    alignof(typename map::stored<V>::form) <= 8;
+    sizeof(typename stored<V>::form) <= most_in_bucket && cells_of<V>::count == 0 &&
+    alignof(typename stored<V>::form) <= 8;
 template <class V>
 inline constexpr bool stays_in_bucket<V, false> = false;
 
 template <class V, bool InBucket = stays_in_bucket<V>>
 inline constexpr std::size_t slot_words = 2;
 template <class V>
-inline constexpr std::size_t slot_words<V, true> = map::stored<V>::words;
+inline constexpr std::size_t slot_words<V, true> = stored<V>::words;
 
 /// Where a key lies, as its store's placement says.
 template <class K, class Placement>
@@ -58,7 +59,10 @@ struct placed_by {
       raise("store: the placement puts ", describe(key), " at member ", chosen, ", but there are ",
             members, ": 0 to ", members - 1,
             ". A placement gives a number below the one that it is given.");
-    return map::key_location::at(hash, chosen);
+    map::key_location where;
+    where.hash = hash;
+    where.member = chosen;
+    return where;
   }
 };
 template <class K>
@@ -74,8 +78,8 @@ struct index_traits {
   using mapped_type = slot<slot_words<V>>;
   using hasher = hash<Key>;
   using probing = linear_probing;
-  using key_store = map::stored<Key>;
-  using value_store = map::stored<mapped_type>;
+  using key_store = stored<Key>;
+  using value_store = stored<mapped_type>;
   using entry = map::bucket<value_store::words, key_store::words>;
 
   static constexpr std::size_t bucket_words = sizeof(entry) / 8;
@@ -84,19 +88,30 @@ struct index_traits {
   static constexpr map::state usual = map::state::plain;
 
   FARSIDE_HOT static word hash_of(const Key& key) { return mixed_hash(hasher(), key); }
+  static bool is_entry(const mapped_type& slot) { return !slot.is_parked(); }
 };
 
 /// What came of a change.
 enum class changed { yes, no, absent, blocked };
 
+// Updates of slots (map/update_kinds.hpp). They look at what is there, parked slots among it, and tell
+// what was there.
+
+/// An entry that is there.
+template <class Slot>
+bool is_there(const std::optional<Slot>& old) {
+  return old && !old->is_parked();
+}
+
 /// A new entry, where there is none.
 template <class Slot>
 struct put_slot {
-  static constexpr bool changes = false, creates = true;
+  static constexpr bool changes = false, creates = true, reads = true;
+  static constexpr gives result_is = gives::old;
   const Slot& value;
   const Slot& initial() const { return value; }
-  decision decide(const Slot* old, Slot& next) const {
-    if (old != nullptr && !old->is_parked()) return decision::leave;
+  decision decide(bool, const std::optional<Slot>& old, std::optional<Slot>& next) const {
+    if (stores::is_there(old)) return decision::leave;
     next = value;
     return decision::write;
   }
@@ -105,15 +120,16 @@ struct put_slot {
 /// Another value for an entry; of a version, if `only` is one.
 template <class Slot>
 struct replace_slot {
-  static constexpr bool changes = true, creates = false;
+  static constexpr bool changes = true, creates = false, reads = true;
+  static constexpr gives result_is = gives::old;
   const Slot& value;
   std::int64_t only = -1;
-  decision decide(const Slot* old, Slot& next) const {
-    if (old == nullptr || old->is_parked()) return decision::leave;
+  decision decide(bool, const std::optional<Slot>& old, std::optional<Slot>& next) const {
+    if (!stores::is_there(old)) return decision::leave;
     if (only >= 0 && old->version() != only && !FARSIDE_MUTANT(store_version_not_compared))
       return decision::leave;
     next = value;
-    next.set_version(old->version() + !FARSIDE_MUTANT(store_version_not_counted));
+    next->set_version(old->version() + !FARSIDE_MUTANT(store_version_not_counted));
     return decision::write;
   }
 };
@@ -121,36 +137,39 @@ struct replace_slot {
 /// The same by a function of the value that is there.
 template <class V, class Slot, class F>
 struct transform_slot {
-  static constexpr bool changes = true, creates = false;
+  static constexpr bool changes = true, creates = false, reads = true;
+  static constexpr gives result_is = gives::old;
   F& change;
-  decision decide(const Slot* old, Slot& next) const {
-    if (old == nullptr || old->is_parked()) return decision::leave;
-    V value = map::stored<V>::read(old->words.data());
+  decision decide(bool, const std::optional<Slot>& old, std::optional<Slot>& next) const {
+    if (!stores::is_there(old)) return decision::leave;
+    V value = stored<V>::read(old->words.data());
     {
       no_communication quiet("modify");
       change(value);
     }
-    map::stored<V>::pack(value, next.words.data());
-    next.set_version(old->version() + 1);
+    stored<V>::pack(value, next.emplace().words.data());
+    next->set_version(old->version() + 1);
     return decision::write;
   }
 };
 
 template <class Slot>
 struct remove_slot {
-  static constexpr bool changes = true, creates = false;
-  decision decide(const Slot* old, Slot&) const {
-    return old == nullptr || old->is_parked() ? decision::leave : decision::remove;
+  static constexpr bool changes = true, creates = false, reads = true;
+  static constexpr gives result_is = gives::old;
+  decision decide(bool, const std::optional<Slot>& old, std::optional<Slot>&) const {
+    return stores::is_there(old) ? decision::remove : decision::leave;
   }
 };
 
 /// Somebody waits for the key, unless it is there.
 template <class Slot>
 struct park_slot {
-  static constexpr bool changes = true, creates = true;
+  static constexpr bool changes = true, creates = true, reads = true;
+  static constexpr gives result_is = gives::old;
   Slot initial() const { return Slot::parked(); }
-  decision decide(const Slot* old, Slot& next) const {
-    if (old != nullptr) return decision::leave;
+  decision decide(bool, const std::optional<Slot>& old, std::optional<Slot>& next) const {
+    if (old) return decision::leave;
     next = Slot::parked();
     return decision::write;
   }
@@ -159,11 +178,12 @@ struct park_slot {
 /// Of objects elsewhere: that at `expected` gives its place to another one, or to none.
 template <class Slot>
 struct replace_place {
-  static constexpr bool changes = true, creates = false;
+  static constexpr bool changes = true, creates = false, reads = true;
+  static constexpr gives result_is = gives::old;
   word expected;
   const Slot* by;  ///< null: the key is removed
-  decision decide(const Slot* old, Slot& next) const {
-    if (old == nullptr || old->is_parked()) return decision::leave;
+  decision decide(bool, const std::optional<Slot>& old, std::optional<Slot>& next) const {
+    if (!stores::is_there(old)) return decision::leave;
     if (old->words[0] != expected && !FARSIDE_MUTANT(store_unlinks_another)) return decision::leave;
     if (by == nullptr) return decision::remove;
     next = *by;
@@ -173,14 +193,7 @@ struct replace_place {
 
 // --- the same as they are sent to owners: see map/update_kinds.hpp ---
 
-struct put_there {
-  static constexpr auto kind = container_operation::insert;
-  static constexpr bool can_be_sent = true;
-  template <class K, class Slot>
-  put_slot<Slot> update(const std::pair<K, Slot>& entry) {
-    return {entry.second};
-  }
-};
+using put_there = map::entry_there<container_operation::insert, put_slot>;
 struct replace_there {
   static constexpr auto kind = container_operation::modify;
   static constexpr bool can_be_sent = true;
@@ -191,23 +204,8 @@ struct replace_there {
   std::int64_t only = -1;
 };
 template <class V, class Slot, class F>
-struct transform_there {
-  static constexpr auto kind = container_operation::modify;
-  static constexpr bool can_be_sent = is_stateless<F>;
-  template <class K>
-  transform_slot<V, Slot, F> update(const K&) {
-    return {change};
-  }
-  F change;
-};
+using transform_there = map::function_there<transform_slot<V, Slot, F>, F>;
 template <class Slot>
-struct remove_there {
-  static constexpr auto kind = container_operation::erase;
-  static constexpr bool can_be_sent = true;
-  template <class K>
-  remove_slot<Slot> update(const K&) {
-    return {};
-  }
-};
+using remove_there = map::key_there<container_operation::erase, remove_slot<Slot>>;
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::stores

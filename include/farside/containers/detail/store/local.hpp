@@ -36,7 +36,7 @@ class local_iterator {
   using K = typename Core::K;
   using Value = typename Core::value_type;
   using layout = object<Value>;
-  using form = typename map::stored<Value>;
+  using form = stored<Value>;
 
   template <class X>
   static constexpr bool has_own_form = plain<X> && alignof(X) <= 16;
@@ -111,8 +111,7 @@ class local_iterator {
     if (t.direct == nullptr) return ~word{0} >> (64 - n);
     const word* heads = t.direct + first * T::bucket_words;
     word taken = 0;
-    for (word i = 0; i < n; ++i)
-      taken |= word{map::load_relaxed(heads[i * T::bucket_words]) != 0} << i;
+    for (word i = 0; i < n; ++i) taken |= word{load_relaxed(heads[i * T::bucket_words]) != 0} << i;
     return taken;
   }
 
@@ -138,11 +137,11 @@ class local_iterator {
     if constexpr (refers) {
       word* bucket = table_->direct + i * T::bucket_words;
       if (table_->direct != nullptr && is_whole(bucket)) [[likely]] {
-        if (map::load_relaxed(bucket[2]) & 1) return false;  // parked
+        if (load_relaxed(bucket[2]) & 1) return false;  // parked
         if constexpr (Core::in_bucket) {
           now_ = reinterpret_cast<Value*>(bucket + 2 + 1);
         } else {
-          now_ = live_at(*of_, {ptr<word>::from_raw(map::load_relaxed(bucket[3])), 0});
+          now_ = live_at(*of_, {ptr<word>::from_raw(load_relaxed(bucket[3])), 0});
           if (now_ == nullptr) return false;
         }
         key_ = reinterpret_cast<const K*>(bucket + 2 + T::value_store::words);
@@ -157,14 +156,14 @@ class local_iterator {
     return true;
   }
   FARSIDE_HOT static bool is_whole(word* bucket) {
-    const head h(map::load_relaxed(bucket[0]));
+    const head h(load_relaxed(bucket[0]));
     return (h.raw() & head::state_and_flags) == static_cast<word>(map::state::plain) &&
            map::atomic(bucket[1]).load(std::memory_order_acquire) == h.version();
   }
   /// The value of an object where memory is coherent, unless it is being erased.
   FARSIDE_HOT static Value* live_at(Core& of, const place& at) {
     word* base = reach(of.c, at);
-    if (head(map::load_relaxed(*base)).what() != live) return nullptr;
+    if (head(load_relaxed(*base)).what() != live) return nullptr;
     return reinterpret_cast<Value*>(base + layout::body_at);
   }
 

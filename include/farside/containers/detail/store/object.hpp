@@ -66,8 +66,8 @@ struct object {
   static std::vector<word> image_of(const V& value) {
     std::vector<word> image;
     if constexpr (fixed) {
-      image.resize(words_for(sizeof(typename map::stored<V>::form)));
-      map::stored<V>::pack(value, image.data() + body_at);
+      image.resize(words_for(sizeof(typename stored<V>::form)));
+      stored<V>::pack(value, image.data() + body_at);
     } else {
       auto bytes = to_bytes(value);
       image.resize(words_for(bytes.size()));
@@ -86,7 +86,7 @@ struct object {
   /// The value of an image that is whole.
   static V value_in(const word* image) {
     if constexpr (fixed) {
-      V value = map::stored<V>::read(image + body_at);
+      V value = stored<V>::read(image + body_at);
       each_cell([&](std::size_t i, auto member) {
         using M = std::remove_reference_t<decltype(value.*member)>;
         value.*member = cell::decode<M>(image[1 + i]);
@@ -107,7 +107,7 @@ struct object {
     for (std::size_t i = sealed_from; i < words; ++i) image[i] ^= by += mix_offset;
   }
   static word seal_of(const word* image, std::size_t words, head h, ptr<word> at) {
-    return map::seal_of(image + sealed_from, words - sealed_from, salt(h, at));
+    return detail::seal_of(image + sealed_from, words - sealed_from, salt(h, at));
   }
   /// Makes an image that of version `h` at `at`.
   static void seal(std::vector<word>& image, head h, ptr<word> at, bool coherent) {
@@ -236,7 +236,7 @@ void write_value(context& c, const place& to, std::vector<word>& image, head h) 
   }
   note(c, operation::put, to.at.rank(), (image.size() - first) * 8, false);
   word* base = reach(c, to);
-  map::release_fence();  // the head comes before all of this, see read_object()
+  release_fence();  // the head comes before all of this, see read_object()
   copy_words<false>(base + first + 1, image.data() + first + 1, to.at.offset() + 8 * (first + 1),
                     (image.size() - first - 1) * 8);
   map::atomic(base[first]).store(image[first], map::publish_order);
@@ -250,6 +250,6 @@ inline bool change_head(const place& of, head expected, head desired) {
 }
 
 /// An operation that ends with an atomic: gets of others that begin later see it.
-inline void settle(context& c, const place& of) { map::settle_atomics(c.link, of.at.rank()); }
+inline void settle(context& c, const place& of) { settle_atomics(c.link, of.at.rank()); }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::stores

@@ -2,8 +2,8 @@
 // its owner. docs/protocols/store.md has the states and the invariants.
 #pragma once
 
+#include <farside/containers/detail/place_cache.hpp>
 #include <farside/containers/detail/store/object.hpp>
-#include <farside/containers/detail/store/place_cache.hpp>
 #include <farside/containers/detail/store/slots.hpp>
 
 #include <atomic>
@@ -57,11 +57,11 @@ class object_index : public map::map_core<index_traits<Key, Value, Placement>> {
   std::optional<place> known_place(const K& key) {
     const auto* known = known_.find(this->tables.epoch, key);
     if (known == nullptr) return std::nullopt;
-    return place{known->at, known->index};
+    return place{known->at, known->words};
   }
   void remember(const K& key, const place& at) {
     if (this->c.threads != thread_level::single) return;
-    known_.remember(this->tables.epoch, at.words, at.at, key);
+    known_.remember(this->tables.epoch, key, at.at, at.words);
   }
   void forget(const K& key) {
     if (auto* known = known_.find(this->tables.epoch, key)) known->forget();
@@ -159,7 +159,7 @@ class object_index : public map::map_core<index_traits<Key, Value, Placement>> {
     };
     try {
       counts = change_index<B>(key, put_slot<V>{slot});
-      while (counts.what == result::done && !counts.created) {
+      while (counts.what == result::done && !counts.changed) {
         const place other = place_in(*counts.value);
         object_image image_there;
         const seen what = read_object<B, Value>(this->c, other, image_there, false);
@@ -172,7 +172,7 @@ class object_index : public map::map_core<index_traits<Key, Value, Placement>> {
           if (what == seen::whole) finish_erasing(other);
           // Whoever has erased it has not come to the index yet.
           counts = change_index<B>(key, replace_place<V>{other.at.raw(), &slot});
-          if (counts.what == result::done && counts.created) {
+          if (counts.what == result::done && counts.changed) {
             counts.value.reset();
             break;
           }

@@ -98,10 +98,7 @@ std::optional<object_answer<typename Core::value_type>> answer_in(
     Core& m, rank_t member, const typename Core::K& key, const std::vector<std::byte>& bytes) {
   using Value = typename Core::value_type;
   reader in(bytes);
-  if (in.left() == 0) {
-    m.choice.count_declined(1);
-    return std::nullopt;
-  }
+  if (in.left() == 0) return std::nullopt;
   object_answer<Value> a;
   a.what = static_cast<changed>(in.read<std::uint8_t>());
   a.count = static_cast<map::counted>(in.read<std::uint8_t>());
@@ -128,8 +125,7 @@ std::optional<object_answer<typename Core::value_type>> ask_owner(Core& m, const
   const rank_t member = m.place_of(key).member;
   if (!m.sends_to_owner(Op::kind, member, concurrency::everything)) return std::nullopt;
   writer message = question_of_object(m, op, key, item);
-  owner_wait_marker note(m.c, m.label.c_str());
-  return answer_in(m, member, key, m.choice.send(member, 1, std::move(message)).get());
+  return answer_in(m, member, key, m.choice.ask(member, 1, std::move(message)));
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::stores

@@ -101,7 +101,7 @@ class store_core : public object_index<Key, Value, Placement> {
     }
   }
   static versioned<Value> value_in(const V& slot) {
-    return {map::stored<Value>::read(slot.words.data()), slot.version()};
+    return {stored<Value>::read(slot.words.data()), slot.version()};
   }
 
   /// Puts a value, if the key has none. `counts` are the caller's to account for, if B gives up.
@@ -112,7 +112,7 @@ class store_core : public object_index<Key, Value, Placement> {
       const V slot = slot_with(value);
       counts = this->template change_slot<B>(put_there(), key, put_slot<V>{slot});
       if (counts.what != result::done) return changed::blocked;
-      if (!counts.created) return changed::no;
+      if (!counts.changed) return changed::no;
       found_parked = counts.value.has_value();
       this->changes.fetch_add(1, std::memory_order_relaxed);
     } else {
@@ -134,7 +134,7 @@ class store_core : public object_index<Key, Value, Placement> {
       const outcome done =
           this->template change_slot<B>(replace_there{only}, key, replace_slot<V>{slot, only});
       if (done.what != result::done) return changed::blocked;
-      return done.created ? changed::yes : changed::no;
+      return done.changed ? changed::yes : changed::no;
     } else {
       if constexpr (B == if_blocked::wait)
         if (auto answer = ask_owner(*this, replace_object{only}, key, value)) return answer->what;
@@ -154,7 +154,7 @@ class store_core : public object_index<Key, Value, Placement> {
       const outcome done = this->template change_slot<B>(transform_there<Value, V, F>{f}, key,
                                                          transform_slot<Value, V, F>{f});
       if (done.what != result::done) return changed::blocked;
-      return done.created ? changed::yes : changed::no;
+      return done.changed ? changed::yes : changed::no;
     } else {
       if constexpr (B == if_blocked::wait && is_stateless<F>)
         if (auto answer = ask_owner(*this, modify_object<F>{f}, key, nothing()))
@@ -175,8 +175,8 @@ class store_core : public object_index<Key, Value, Placement> {
     if constexpr (in_bucket) {
       counts = this->template change_slot<B>(remove_there<V>(), key, remove_slot<V>());
       if (counts.what != result::done) return changed::blocked;
-      this->changes.fetch_add(counts.created, std::memory_order_relaxed);
-      return counts.created ? changed::yes : changed::no;
+      this->changes.fetch_add(counts.changed, std::memory_order_relaxed);
+      return counts.changed ? changed::yes : changed::no;
     } else {
       if constexpr (B == if_blocked::wait)
         if (auto answer = ask_owner(*this, erase_there(), key, nothing())) return answer->what;
@@ -199,7 +199,7 @@ class store_core : public object_index<Key, Value, Placement> {
   /// The value of an entry that a walk over the index has found.
   std::optional<Value> value_of(const K& key, const V& slot) {
     if constexpr (in_bucket) {
-      return map::stored<Value>::read(slot.words.data());
+      return stored<Value>::read(slot.words.data());
     } else {
       object_image image;
       const seen what =
@@ -244,7 +244,7 @@ class store_core : public object_index<Key, Value, Placement> {
 
   V slot_with(const Value& value) {
     V slot;
-    if constexpr (in_bucket) map::stored<Value>::pack(value, slot.words.data());
+    if constexpr (in_bucket) stored<Value>::pack(value, slot.words.data());
     slot.set_version(this->first_version());
     return slot;
   }
@@ -257,17 +257,12 @@ class store_core : public object_index<Key, Value, Placement> {
  private:
   /// Frees the objects of variable length in this rank's own part; nobody else is there.
   void drop_objects() {
-    map::table& t = map::settled(*this, this->members.rank());
-    this->with_access(t, [&](auto& in) {
-      for (word i = 0; i < t.capacity; ++i) {
-        typename base::entry e;
-        const head h = in.top(i);
-        if (h.what() != map::state::plain) continue;
-        in.template read<if_blocked::wait>(i, h, e);
-        const V slot = *T::value_store::unpack(e.value());
-        if (!slot.is_parked()) dealloc(objects::place_in(slot).at);
-      }
-    });
+    this->each_taken(map::settled(*this, this->members.rank()),
+                     [](word, const typename base::entry& e) {
+                       if (e.top().what() != map::state::plain) return;
+                       const V slot = *T::value_store::unpack(e.value());
+                       if (!slot.is_parked()) dealloc(objects::place_in(slot).at);
+                     });
   }
 
   static constexpr std::size_t most_copies = 4096;

@@ -116,7 +116,7 @@ class waiters {
     while (true) {
       typename Core::outcome done = m.template change_index<B>(key, park_slot<typename Core::V>());
       if (done.what != result::done) return changed::blocked;
-      if (done.created) {
+      if (done.changed) {
         account_for_parked(m, key, done, B == if_blocked::give_up);
         return changed::yes;
       }

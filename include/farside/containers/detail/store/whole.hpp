@@ -2,7 +2,6 @@
 #pragma once
 
 #include <farside/containers/detail/map/hash_map_impl.hpp>
-#include <farside/containers/detail/map/snapshot.hpp>
 #include <farside/containers/detail/store/store_core.hpp>
 
 #include <string>
@@ -56,50 +55,31 @@ void clear(Core& m) {
   barrier(m.members);
 }
 
-/// Goes over the entries of one member, or of all, one after another; what it points to is a copy.
+/// Goes over the entries of one member, or of all, one after another.
 template <class Core>
-class entry_iterator {
+class value_walk {
  public:
   using value_type = std::pair<typename Core::K, typename Core::value_type>;
-  using difference_type = std::ptrdiff_t;
-  using reference = const value_type&;
-  using pointer = const value_type*;
-  using iterator_category = std::input_iterator_tag;
 
-  entry_iterator() = default;  ///< the end
-  entry_iterator(Core& of, rank_t member, rank_t count) : of_(&of), at_(of, member, count) {
-    find_entry();
+  value_walk() = default;
+  value_walk(Core& of, rank_t member, rank_t count) : of_(&of), slots_(of, member, count) {}
+
+  std::optional<value_type> next() {
+    while (auto slot = slots_.next()) {
+      if (slot->second.is_parked()) continue;
+      if (auto value = of_->value_of(slot->first, slot->second))
+        return value_type(std::move(slot->first), *std::move(value));
+    }
+    return std::nullopt;
   }
-  reference operator*() const { return *now_; }
-  pointer operator->() const { return &*now_; }
-  entry_iterator& operator++() {
-    ++at_;
-    find_entry();
-    return *this;
-  }
-  entry_iterator operator++(int) {
-    entry_iterator old = *this;
-    ++*this;
-    return old;
-  }
-  friend bool operator==(const entry_iterator& a, const entry_iterator& b) {
-    return a.at_ == b.at_;
-  }
+  friend bool operator==(const value_walk& a, const value_walk& b) { return a.slots_ == b.slots_; }
 
  private:
-  void find_entry() {
-    now_.reset();
-    for (; at_ != map::iterator<Core>() && !now_; now_ ? at_ : ++at_) {
-      if (at_->second.is_parked()) continue;
-      std::optional<typename Core::value_type> value = of_->value_of(at_->first, at_->second);
-      if (value) now_.emplace(at_->first, *std::move(value));
-    }
-  }
-
   Core* of_ = nullptr;
-  map::iterator<Core> at_;
-  std::optional<value_type> now_;
+  map::entry_walk<Core> slots_;
 };
+template <class Core>
+using entry_iterator = copying_iterator<value_walk<Core>>;
 
 /// Collective: adds the entries of a file; values that are there are replaced. Copies that readers
 /// have kept end with it.

@@ -1,21 +1,27 @@
-// Saving and loading a hash map (the format: snapshot_file.hpp).
+// Saving pairs of keys and values to a file, and loading them (the format: format.hpp).
 #pragma once
 
-#include <farside/containers/detail/map/hash_map_impl.hpp>
-#include <farside/containers/detail/map/iteration.hpp>
-#include <farside/containers/detail/map/snapshot_file.hpp>
+#include <farside/containers/detail/pair_file/format.hpp>
+#include <farside/core/collectives.hpp>
+#include <farside/core/serialization.hpp>
 
-namespace far::inline FARSIDE_BACKEND::detail::map {
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <type_traits>
+#include <utility>
 
-/// Collective. `Iterator` goes over the entries of a member.
-template <class Core, class Iterator = iterator<Core>>
-void save(Core& m, const std::string& path) {
-  auto note = calling<"hash_map::save">(m);
-  barrier(m.members);
+namespace far::inline FARSIDE_BACKEND::detail::pair_file {
+
+/// Collective: writes the pairs of all members, of this one those from `first_pair()` to the end of
+/// such iterators, one made of nothing. `what` is what errors begin with.
+template <class FirstPair>
+void save(const team& over, const std::string& what, const std::string& path,
+          FirstPair first_pair) {
+  using iterator = std::invoke_result_t<FirstPair>;
   constexpr std::size_t block_bytes = std::size_t{1} << 20;
-  const std::string what = m.full_name() + " save(" + path + ")";
   constexpr const char* unchanged = "A file of that name is as it was.";
-  const bool first = m.members.rank() == 0;
+  const bool first = over.rank() == 0;
 
   std::vector<std::vector<std::byte>> bytes;
   std::vector<file_block> blocks;
@@ -31,7 +37,7 @@ void save(Core& m, const std::string& path) {
       mine += block.size();
       pending = 0;
     };
-    for (Iterator at(m, m.members.rank(), 1); at != Iterator(); ++at) {
+    for (iterator at = first_pair(); at != iterator(); ++at) {
       const auto& [key, value] = *at;
       out << key << value;
       ++entries, ++pending;
@@ -40,23 +46,22 @@ void save(Core& m, const std::string& path) {
     if (pending != 0) end_block();
     return first ? objection_to_writing(path) : std::string();
   });
-  agree(m.members, what, problem, unchanged);
+  agree(over, what, problem, unchanged);
 
-  using entry = typename Iterator::value_type;
+  using entry = typename iterator::value_type;
   const std::string kinds = kinds_of<typename entry::first_type, typename entry::second_type>();
-  file_header header;
+  pair_file::header header;
   header.kinds = kinds.size();
-  header.entries = all_reduce(entries, std::plus<>(), m.members);
+  header.entries = all_reduce(entries, std::plus<>(), over);
   const std::uint64_t begin = sizeof header + kinds.size();
-  const std::uint64_t before =
-      begin + exclusive_scan(mine, std::uint64_t{0}, std::plus<>(), m.members);
-  header.index = begin + all_reduce(mine, std::plus<>(), m.members);
+  const std::uint64_t before = begin + exclusive_scan(mine, std::uint64_t{0}, std::plus<>(), over);
+  header.index = begin + all_reduce(mine, std::plus<>(), over);
   for (auto& block : blocks) block.offset += before;
 
-  far::draft draft(m.members);
+  far::draft draft(over);
   problem = draft.create(path);
   if (!problem.empty()) raise<error>(what, ": cannot write ", path, ": ", problem, ". ", unchanged);
-  auto all_blocks = gather(blocks, 0, m.members);
+  auto all_blocks = gather(blocks, 0, over);
   problem = problem_of([&] {
     open_file file(path, draft.descriptor());
     for (std::size_t i = 0; i < blocks.size(); ++i)
@@ -76,17 +81,17 @@ void save(Core& m, const std::string& path) {
     file.sync();
     return file.problem;
   });
-  agree(m.members, what, problem, unchanged);
+  agree(over, what, problem, unchanged);
   problem = draft.publish();
   if (!problem.empty()) raise<error>(what, ": cannot write ", path, ": ", problem, ". ", unchanged);
 }
 
-/// Collective. `add` adds a span of entries.
-template <class V, class Core, class Add>
-void load(Core& m, const std::string& path, Add add) {
-  using entry = std::pair<typename Core::K, V>;
-  auto note = calling<"hash_map::load">(m);
-  const std::string what = m.full_name() + " load(" + path + ")";
+/// Collective: reads a file, of which each member gets some blocks. `make_room(n)`, which is
+/// collective, is called before the first of `n` pairs is added; `add` adds a span of them.
+template <class K, class V, class MakeRoom, class Add>
+void load(const team& over, const std::string& what, const std::string& path, MakeRoom make_room,
+          Add add) {
+  using entry = std::pair<K, V>;
   constexpr const char* unchanged = "The map is as it was before.";
 
   // All of it is read, checked and unpacked before the map changes.
@@ -94,11 +99,11 @@ void load(Core& m, const std::string& path, Add add) {
   std::vector<std::vector<entry>> mine;
   std::string problem = problem_of([&] {
     open_file file(path);
-    file_contents contents(file, kinds_of<typename Core::K, V>());
+    pair_file::contents contents(file, kinds_of<K, V>());
     identity = contents.header.checksum;
     all_entries = contents.header.entries;
-    for (std::size_t i = m.members.rank(); i < contents.blocks.size() && file.problem.empty();
-         i += m.members.size()) {
+    for (std::size_t i = over.rank(); i < contents.blocks.size() && file.problem.empty();
+         i += over.size()) {
       const file_block& block = contents.blocks[i];
       std::vector<std::byte> bytes(block.bytes);
       file.read_at(block.offset, bytes.data(), bytes.size());
@@ -110,7 +115,7 @@ void load(Core& m, const std::string& path, Add add) {
       entries.reserve(std::min(block.entries, block.bytes));
       std::string unreadable = problem_of([&] {
         while (entries.size() < block.entries) {
-          auto key = in.read<typename Core::K>();
+          auto key = in.read<K>();
           entries.emplace_back(std::move(key), in.read<V>());
         }
         return in.left() == 0 ? std::string() : text(in.left(), " bytes are left of it");
@@ -120,29 +125,20 @@ void load(Core& m, const std::string& path, Add add) {
     }
     return file.problem;
   });
-  agree(m.members, what, problem, unchanged);
-  if (broadcast(identity, 0, m.members) != identity)
+  agree(over, what, problem, unchanged);
+  if (broadcast(identity, 0, over) != identity)
     problem = path + " is another file than the one that rank " +
-              std::to_string(m.members.world_rank(0)) +
+              std::to_string(over.world_rank(0)) +
               " has read: it was replaced meanwhile, or lies in a folder of this machine only";
-  agree(m.members, what, problem, unchanged);
+  agree(over, what, problem, unchanged);
 
-  reserve(m, all_entries);
+  make_room(all_entries);
   problem = problem_of([&] {
     for (const auto& entries : mine) add(std::span<const entry>(entries));
     return std::string();
   });
-  agree(m.members, what, problem, "The map has some of the file's entries.");
-  barrier(m.members);
+  agree(over, what, problem, "The map has some of the file's entries.");
+  barrier(over);
 }
 
-/// Collective: the entries become those of a map.
-template <class Core>
-void load(const fast_handle& tables, const container_handle<Core>& state, const std::string& path) {
-  using V = typename Core::V;
-  load<V>(*state, path, [&](std::span<const std::pair<typename Core::K, V>> entries) {
-    update_many(tables, state, assign_there(), entries, concurrency::everything);
-  });
-}
-
-}  // namespace far::inline FARSIDE_BACKEND::detail::map
+}  // namespace far::inline FARSIDE_BACKEND::detail::pair_file

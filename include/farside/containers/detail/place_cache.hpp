@@ -1,31 +1,37 @@
-// Where objects of keys were found, so that reading one again is one get: the index is not asked.
+// Where things of keys were found in far memory, so that they are used again without a look for them:
+// the cells of a map, to which adding is one atomic, and the objects of a store, which are read by one get.
 //
 // It grows with what it is used for, as a rank may read few keys or all of them: when as many places as
 // a 32nd of its size have been driven out it gets twice as large, up to 2^18 places. So a rank that has
 // read keys once knows nine of ten of them up to 2^17 keys, and four of five of 2^18.
 #pragma once
 
-#include <farside/containers/detail/map/cell_cache.hpp>
+#include <farside/base/hot.hpp>
+#include <farside/base/mixing.hpp>
+#include <farside/base/mutants.hpp>
+#include <farside/core/ptr.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-namespace far::inline FARSIDE_BACKEND::detail::stores {
+namespace far::inline FARSIDE_BACKEND::detail {
 
 /// Of one thread. `epoch` is directory::epoch: places from before may be gone.
 template <class K, class Hash>
 class place_cache {
-  using word = map::word;
+  using word = std::uint64_t;
 
  public:
   struct entry {
     word epoch = none;
     std::optional<K> key{};  ///< there if `epoch` is one that there was
     ptr<word> at{};
-    word index = 0;  ///< of an object its words
+    word words = 0;  ///< of an object
 
     void forget() { epoch = none; }
     FARSIDE_HOT bool is_of(word now, const K& k) const {
@@ -35,7 +41,7 @@ class place_cache {
   };
 
   /// Without memory it is not remembered: the operation that has found the place has succeeded.
-  void remember(word epoch, word words, ptr<word> at, const K& key) {
+  void remember(word epoch, const K& key, ptr<word> at, word words = 0) {
     try {
       if (driven_out_ > entries_.size() / 32 && entries_.size() < most) grow(epoch);
       if (entries_.empty()) entries_.resize(least);
@@ -90,4 +96,4 @@ class place_cache {
   std::size_t driven_out_ = 0;  ///< since it was as large as it is
 };
 
-}  // namespace far::inline FARSIDE_BACKEND::detail::stores
+}  // namespace far::inline FARSIDE_BACKEND::detail

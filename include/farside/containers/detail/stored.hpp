@@ -1,20 +1,23 @@
-// How a key or value is kept in a bucket: in place if it is of fixed length, else {where, size,
-// checksum} of its bytes, which lie in the segment of the rank that stored it. A reader that finds
-// other bytes than the checksum's has come too early or too late, and looks at the bucket again:
-// bytes that were freed may hold anything.
+// How a key or value is kept in words of far memory, a bucket's or an object's: in place if it is of
+// fixed length, else {where, size, checksum} of its bytes, which lie in the segment of the rank that
+// stored it. A reader that finds other bytes than the checksum's has come too early or too late, and
+// looks at those words again: bytes that were freed may hold anything.
 #pragma once
 
+#include <farside/base/hot.hpp>
 #include <farside/base/mutants.hpp>
-#include <farside/containers/detail/map/bucket.hpp>
 #include <farside/containers/detail/retirement.hpp>
 #include <farside/core/hash.hpp>
 #include <farside/core/memory.hpp>
 #include <farside/core/serialization.hpp>
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 
-namespace far::inline FARSIDE_BACKEND::detail::map {
+namespace far::inline FARSIDE_BACKEND::detail {
 
 template <class T, bool InPlace = fixed_length<T>>
 struct stored {
@@ -79,8 +82,4 @@ struct stored<T, false> {
   }
 };
 
-/// Integers are kept in a word of their own, as a number: those that fit a cell can be counted up.
-template <class V>
-concept countable = std::integral<V> && sizeof(V) <= 8;
-
-}  // namespace far::inline FARSIDE_BACKEND::detail::map
+}  // namespace far::inline FARSIDE_BACKEND::detail

@@ -1,4 +1,5 @@
-// The file of a saved hash map, which can be loaded on another number of ranks.
+// A file of pairs of keys and values, which a hash map or a store has saved and can be loaded on
+// another number of ranks.
 //
 //   | header | kinds of keys and values, in words | block 0 | block 1 | ... | index |
 //
@@ -19,14 +20,9 @@
 #include <string>
 #include <vector>
 
-namespace far::inline FARSIDE_BACKEND::detail::map {
+namespace far::inline FARSIDE_BACKEND::detail::pair_file {
 
-using detail::agree;
-using detail::file_block;
-using detail::open_file;
-using detail::problem_of;
-
-struct file_header {
+struct header {
   char magic[8] = {'\n', 'F', 'A', 'R', 'M', 'A', 'P', '2'};  ///< the last one: of the format
   std::uint64_t kinds = 0;                                    ///< bytes of words behind the header
   std::uint64_t file_bytes = 0;
@@ -37,18 +33,18 @@ struct file_header {
   std::uint64_t checksum = 0;  ///< of all above, and of the words
 
   std::uint64_t checksum_with(const std::string& words) const {
-    return hash_append(hash_bytes(this, offsetof(file_header, checksum)),
+    return hash_append(hash_bytes(this, offsetof(header, checksum)),
                        hash_bytes(words.data(), words.size()));
   }
 };
 
 /// What a file says of itself. Empty if it has a problem.
-struct file_contents {
-  file_header header{};
+struct contents {
+  pair_file::header header{};
   std::vector<file_block> blocks;
 
   /// Reads all but the blocks, and believes nothing that does not fit the length of the file.
-  file_contents(open_file& from, const std::string& wanted_kinds) {
+  contents(open_file& from, const std::string& wanted_kinds) {
     if (from.problem.empty()) from.problem = read(from, wanted_kinds);
     if (!from.problem.empty()) blocks.clear();
   }
@@ -57,7 +53,7 @@ struct file_contents {
   std::string read(open_file& from, const std::string& wanted_kinds) {
     const std::string& path = from.path();
     const std::uint64_t size = from.size();
-    const file_header known;
+    const pair_file::header known;
     if (size < sizeof header) return path + " is not a saved hash_map: it is too short";
     from.read_at(0, &header, sizeof header);
     if (!from.problem.empty()) return from.problem;
@@ -109,4 +105,4 @@ struct file_contents {
   }
 };
 
-}  // namespace far::inline FARSIDE_BACKEND::detail::map
+}  // namespace far::inline FARSIDE_BACKEND::detail::pair_file
