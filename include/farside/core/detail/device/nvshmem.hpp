@@ -4,8 +4,8 @@
 // configured with, in NVSHMEM_HOME, in the linker's places, and in the folders of Python packages that
 // `python3` names (nvidia/nvshmem).
 //
-// The declarations are those of NVSHMEM 3's ABI; cmake/check_nvshmem.cpp compares them with the real
-// headers where there are any.
+// The declarations are those of NVSHMEM 3's ABI; tests/device/gpu/check_nvshmem.cpp compares them with the
+// real headers where there are any.
 #pragma once
 
 #include <farside/base/environment.hpp>
@@ -58,7 +58,8 @@ class nvshmem_library {
     for (const std::string& name : candidates()) {
       library_ = dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);
       if (library_ != nullptr) break;
-      tried += (tried.empty() ? "" : ", ") + name;
+      const char* why = dlerror();
+      tried += (tried.empty() ? "" : "; ") + (why != nullptr ? std::string(why) : name);
     }
     if (library_ == nullptr)
       return "no NVSHMEM library found (tried " + tried +
@@ -79,7 +80,8 @@ class nvshmem_library {
                load(finalize, "nvshmemx_hostlib_finalize") & load(allocate, "nvshmem_malloc") &
                load(free, "nvshmem_free") & load(pointer, "nvshmem_ptr") &
                load(get_on_stream, "nvshmemx_getmem_on_stream") &
-               load(put_on_stream, "nvshmemx_putmem_on_stream");
+               load(put_on_stream, "nvshmemx_putmem_on_stream") &
+               load(quiet_on_stream, "nvshmemx_quiet_on_stream");
     if (!all)
       return text("NVSHMEM ", major, ".", minor, ".", patch,
                   " has not all functions that are needed: its host library should have "
@@ -97,6 +99,7 @@ class nvshmem_library {
   void* (*pointer)(const void*, int) = nullptr;
   void (*get_on_stream)(void*, const void*, std::size_t, int, cudaStream_t) = nullptr;
   void (*put_on_stream)(void*, const void*, std::size_t, int, cudaStream_t) = nullptr;
+  void (*quiet_on_stream)(cudaStream_t) = nullptr;
 
  private:
   template <class F>
