@@ -138,9 +138,9 @@ FAR_TEST(sums_of_sparse_matrices) {
 FAR_TEST(what_does_not_go) {
   dense a({8, 8}, far::block_custom{{4, 4}}), b({8, 8}, far::block_custom{{3, 3}}),
       c({8, 8}, far::block_custom{{4, 4}});
-  CHECK_THROWS(far::multiply(a, b, c), "in device memory there is no slices");
+  CHECK_THROWS(far::multiply(a, b, c), "by slices, which tiles that do not fit need");
   CHECK_THROWS(far::multiply(a, a, c, {.algorithm = stationary::summa}),
-               "in device memory there is no SUMMA");
+               "in device memory there is no product by SUMMA");
   host_dense h({7, 8});
   CHECK_THROWS(a.copy_from(h), "Both shapes must be the same");
   CHECK_THROWS(dense({1'000'000'000, 1'000'000}), "no room for");

@@ -3,6 +3,7 @@
 #include "../memory.cpp"
 #include "../multiply.cpp"
 #include "../queue.cpp"
+#include "../room.cpp"
 #include "../streams.cpp"
 #include "suite.hpp"
 
