@@ -53,6 +53,7 @@ class device {
     state_ = slot.state;
     at_ = slot.state.get();
   }
+  /// Another handle of the same memory. Local; no communication.
   device(const device&) = default;
   device& operator=(const device&) = default;
 
@@ -164,14 +165,16 @@ class device_stream {
     check("fill", at, n);
     if (n != 0) state().runtime.fill(stream_, at.rank(), at.offset(), byte, n * sizeof(T));
   }
-  /// Calls `kernel(view, i)` for each i below `n`, all at once or in any order. `kernel` is trivially
-  /// copyable, its operator() const and marked FARSIDE_KERNEL_CODE. Costs 1 launch.
+  /// Calls `kernel(view, i)` for each i below `n`, all at once or in any order. `kernel` is a
+  /// struct, trivially copyable, its operator() const and marked FARSIDE_KERNEL_CODE: nvcc takes no lambda. Costs
+  /// 1 launch.
   template <class F>
   void launch(std::size_t n, const F& kernel) {
     static_assert(
         std::is_trivially_copyable_v<F>,
         "a kernel is copied to the device byte by byte: let it have device_ptr, numbers, and "
-        "what is made of them.");
+        "what is made of them. nvcc's lambdas are not: use a struct whose operator() is const and "
+        "marked FARSIDE_KERNEL_CODE.");
     static_assert(std::is_invocable_v<const F&, const device_view&, std::size_t>,
                   "a kernel is called as kernel(const far::device_view&, std::size_t) const.");
     state().runtime.launch(stream_, n, kernel);
