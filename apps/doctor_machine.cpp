@@ -1,5 +1,6 @@
 // Cores, memory, limits, kernel, devices.
 
+#include <dlfcn.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -13,6 +14,7 @@
 #include <filesystem>
 
 #include "doctor.hpp"
+#include "farside/base/nvshmem_places.hpp"
 #include "host_name.hpp"
 #include "machine.hpp"
 #include "support.hpp"
@@ -104,6 +106,28 @@ void examine_pages(findings& found) {
                                      : "");
 }
 
+/// The library that programs open when they first ask for device memory. It is not started here.
+void examine_nvshmem(findings& found) {
+  for (const std::string& place : detail::nvshmem_places()) {
+    if (void* library = dlopen(place.c_str(), RTLD_LAZY)) {
+      dlclose(library);
+      found.add(health::ok, "NVSHMEM", place);
+      return;
+    }
+    const char* why = dlerror();
+    if (access(place.c_str(), R_OK) == 0) {
+      found.add(health::warning, "NVSHMEM",
+                "cannot be opened: " + (why != nullptr ? std::string(why) : place),
+                "only for GPU memory: install what it needs, or another one");
+      return;
+    }
+  }
+  found.add(
+      health::missing, "NVSHMEM", "not found",
+      "only for GPU memory: python3 -m pip install nvidia-nvshmem-cu13, or set FARSIDE_NVSHMEM to "
+      "its libnvshmem_host.so.3");
+}
+
 }  // namespace
 
 void examine_machine(findings& found) {
@@ -164,16 +188,7 @@ void examine_devices(findings& found) {
   found.add(compiler.empty() ? health::missing : health::ok, "nvcc",
             compiler.empty() ? "not installed" : compiler,
             compiler.empty() ? "only for GPU memory: install the CUDA toolkit" : "");
-  std::string nvshmem;
-  for (const char* path :
-       {"/usr/include/nvshmem.h", "/usr/local/include/nvshmem.h",
-        "/usr/local/nvshmem/include/nvshmem.h", "/usr/include/nvshmem_13/nvshmem.h",
-        "/usr/include/nvshmem_12/nvshmem.h"})
-    if (access(path, R_OK) == 0) nvshmem = path;
-  if (const char* home = getenv("NVSHMEM_HOME")) nvshmem = home;
-  found.add(nvshmem.empty() ? health::missing : health::ok, "NVSHMEM",
-            nvshmem.empty() ? "not found" : nvshmem,
-            nvshmem.empty() ? "only for GPU memory: install it and set NVSHMEM_HOME" : "");
+  examine_nvshmem(found);
 }
 
 }  // namespace far::app

@@ -28,11 +28,20 @@ endfunction()
 
 # farside_add_gpu(<problem>)
 #
-# Makes farside::gpu. Where CUDA is missing no target is made, and the variable <problem> says what to install;
-# otherwise it is empty. Sources that launch kernels are in the language CUDA, which the caller has enabled.
+# Makes farside::gpu. Where CUDA is missing or not enabled no target is made, and the variable <problem> says what to
+# do; otherwise it is empty. Sources that launch kernels are in the language CUDA, which the caller has enabled.
 function(farside_add_gpu problem)
   set(${problem} "" PARENT_SCOPE)
   if(TARGET farside::gpu)
+    return()
+  endif()
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if(NOT CUDA IN_LIST languages)
+    set(${problem}
+        "the language CUDA is not enabled, and kernels are compiled by nvcc. Write project(... LANGUAGES CXX CUDA), or \
+enable_language(CUDA) before find_package, and configure with -DCMAKE_CUDA_ARCHITECTURES=90 or what the GPU has; it \
+needs CUDA 12.4 or later"
+        PARENT_SCOPE)
     return()
   endif()
   find_package(CUDAToolkit QUIET)

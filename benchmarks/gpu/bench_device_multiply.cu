@@ -40,12 +40,13 @@ struct expectation {
 };
 std::map<std::string, expectation> one_process;
 
-/// Small whole numbers, another one at each place.
+/// Small whole numbers, another one at each place of the matrix, however it is cut.
 struct number_all {
   far::device_ptr<double> to;
-  u64 first;
+  u64 first, columns_of_tile, columns;
   FARSIDE_KERNEL_CODE void operator()(const far::device_view& d, std::size_t i) const {
-    d.put(to + static_cast<std::ptrdiff_t>(i), static_cast<double>(far::mix(first + i) % 5));
+    const u64 place = first + i / columns_of_tile * columns + i % columns_of_tile;
+    d.put(to + static_cast<std::ptrdiff_t>(i), static_cast<double>(far::mix(place) % 5));
   }
 };
 struct add_up {
@@ -144,8 +145,8 @@ void number(dense& m) {
   for (matrix_index tile : m.my_tiles()) {
     const matrix_index first = m.layout().first_of(tile);
     auto to = m.my_tile(tile);
-    stream.launch(to.shape.size(),
-                  number_all{to.data, first.row * m.shape().columns + first.column});
+    stream.launch(to.shape.size(), number_all{to.data, first.row * m.shape().columns + first.column,
+                                              to.shape.columns, m.shape().columns});
   }
   stream.synchronize();
   far::barrier();
@@ -153,6 +154,24 @@ void number(dense& m) {
 
 far::block_custom whole() { return {{far::div, far::div}, {1, 1}}; }
 far::block_custom by_rows() { return {{far::div, far::div}, {far::nprocs(), 1}}; }
+
+u64 entries_of(const sparse& m) { return m.nnz(); }
+u64 entries_of(const dense& m) { return m.shape().size(); }
+
+/// Matrices that are cut into a grid of tiles: printed, and results compared. No rate is asked for.
+template <class A, class B, class C>
+void on_grid(const char* product, const char* what, const A& a, const B& b, C& c, int repeat,
+             sums& sum) {
+  for (auto algorithm : {far::stationary::c, far::stationary::a}) {
+    double all = median(repeat, [&] { far::multiply(a, b, c, {.algorithm = algorithm}); });
+    line(product, what, algorithm == far::stationary::c ? "grid, C" : "grid, A", all, 0,
+         entries_of(c), sum.of(c));
+  }
+  double all = median(repeat, [&] {
+    far::multiply(a, b, c, {.algorithm = far::stationary::c, .stealing = far::stealing::near});
+  });
+  line(product, what, "grid, C, stealing", all, 0, entries_of(c), sum.of(c));
+}
 
 void spgemm(const far::device& gpu, const options& with) {
   const far::rmat graph({.scale = with.scale, .values = far::entry_values::whole(1, 3)});
@@ -175,15 +194,7 @@ void spgemm(const far::device& gpu, const options& with) {
     sparse a(shape, blocks.a), b(shape, blocks.b), c(shape, blocks.c);
     load(a, graph);
     load(b, graph);
-    for (auto algorithm : {far::stationary::c, far::stationary::a}) {
-      double all = median(with.repeat, [&] { far::multiply(a, b, c, {.algorithm = algorithm}); });
-      line("spgemm", "SpGEMM R-MAT", algorithm == far::stationary::c ? "grid, C" : "grid, A", all,
-           0, c.nnz(), sum.of(c));
-    }
-    double all = median(with.repeat, [&] {
-      far::multiply(a, b, c, {.algorithm = far::stationary::c, .stealing = far::stealing::near});
-    });
-    line("spgemm", "SpGEMM R-MAT", "grid, C, stealing", all, 0, c.nnz(), sum.of(c));
+    on_grid("spgemm", "SpGEMM R-MAT", a, b, c, with.repeat, sum);
   }
 }
 
@@ -191,27 +202,46 @@ void spmm(const far::device& gpu, const options& with) {
   const far::rmat graph({.scale = with.large_scale, .values = far::entry_values::whole(1, 3)});
   const matrix_shape shape = graph.shape(), tall{shape.rows, 128};
   sums sum(gpu);
-  dense b(tall, whole()), c(tall, by_rows());
-  number(b);
-  sparse a(shape, by_rows());
-  load(a, graph);
-  double all =
-      median(with.repeat, [&] { far::multiply(a, b, c, {.algorithm = far::stationary::c}); });
-  line("spmm", "SpMM R-MAT, 128 columns", "rows", all, least_of(0.7), tall.size(), sum.of(c));
+  {
+    dense b(tall, whole()), c(tall, by_rows());
+    number(b);
+    sparse a(shape, by_rows());
+    load(a, graph);
+    double all =
+        median(with.repeat, [&] { far::multiply(a, b, c, {.algorithm = far::stationary::c}); });
+    line("spmm", "SpMM R-MAT, 128 columns", "rows", all, least_of(0.7), tall.size(), sum.of(c));
+  }
+  if (far::nprocs() > 1) {
+    auto blocks = far::block_matmul(shape.rows, tall.columns, shape.columns, far::nprocs());
+    sparse a(shape, blocks.a);
+    dense b(tall, blocks.b), c(tall, blocks.c);
+    load(a, graph);
+    number(b);
+    on_grid("spmm", "SpMM R-MAT, 128 columns", a, b, c, with.repeat, sum);
+  }
 }
 
 void gemm(const far::device& gpu, const options& with) {
   const matrix_shape shape{with.gemm, with.gemm};
   sums sum(gpu);
-  dense a(shape, by_rows()), b(shape, whole()), c(shape, by_rows());
-  number(a);
-  number(b);
-  double all =
-      median(with.repeat, [&] { far::multiply(a, b, c, {.algorithm = far::stationary::c}); });
-  line("gemm", "GEMM", "rows", all, 0.85, shape.size(), sum.of(c));
-  if (far::rank() == 0) {
-    const auto n = static_cast<double>(with.gemm);
-    std::printf("  %.1f TFLOP/s\n", 2 * n * n * n / all / 1e12);
+  {
+    dense a(shape, by_rows()), b(shape, whole()), c(shape, by_rows());
+    number(a);
+    number(b);
+    double all =
+        median(with.repeat, [&] { far::multiply(a, b, c, {.algorithm = far::stationary::c}); });
+    line("gemm", "GEMM", "rows", all, 0.85, shape.size(), sum.of(c));
+    if (far::rank() == 0) {
+      const auto n = static_cast<double>(with.gemm);
+      std::printf("  %.1f TFLOP/s\n", 2 * n * n * n / all / 1e12);
+    }
+  }
+  if (far::nprocs() > 1) {
+    auto blocks = far::block_matmul(shape.rows, shape.columns, shape.columns, far::nprocs());
+    dense a(shape, blocks.a), b(shape, blocks.b), c(shape, blocks.c);
+    number(a);
+    number(b);
+    on_grid("gemm", "GEMM", a, b, c, with.repeat, sum);
   }
 }
 

@@ -145,4 +145,6 @@ farside_consumer_refused(mpi "no MPI found. *Install one .*libopenmpi-dev"
 farside_consumer_refused(shmem "no OpenSHMEM found. *Install one .*libopenmpi-dev"
                          -DCONSUMER_BACKEND=shmem -DFARSIDE_SHMEM_CXX=FARSIDE_SHMEM_CXX-NOTFOUND
                          -DCMAKE_FIND_ROOT_PATH=/nowhere -DCMAKE_FIND_ROOT_PATH_MODE_PROGRAM=ONLY)
+farside_consumer_refused(gpu "CUDA is not enabled.*LANGUAGES *CXX CUDA.*CMAKE_CUDA_ARCHITECTURES"
+                         -DCONSUMER_BACKEND=gpu)
 farside_consumer_refused(unknown "there is no such back end" -DCONSUMER_BACKEND=carrier_pigeon)

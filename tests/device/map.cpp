@@ -4,6 +4,8 @@
 
 #include <farside/device.hpp>
 
+#include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -173,6 +175,160 @@ FAR_TEST(full_and_forbidden) {
                "a value that is not there yet");
   CHECK_THROWS(map.insert(std::vector<u64>{5, 6}, std::vector<u64>{1}), "2 keys but 1 values");
   far::barrier();
+}
+
+FAR_TEST(inserts_by_streams_and_in_bulk_are_counted_apart) {
+  far::device gpu;
+  far::device_hash_map<u64, u64> map(gpu, 4000), other(gpu, 4000);
+  far::device_stream one(gpu), two(gpu);
+  const u64 first = far::rank() * 1000;
+  std::vector<u64> keys(100), values(100, 7);
+  for (u64 i = 0; i < keys.size(); ++i) keys[i] = first + i;
+  CHECK_EQ(map.insert(keys, values), 100u);
+  auto on_keys = gpu.alloc<u64>(100), on_values = gpu.alloc<u64>(100);
+  gpu.put(on_keys, keys.data(), 100);
+  gpu.put(on_values, values.data(), 100);
+  map.insert(one, on_keys, on_values, 100);
+  other.accumulate(two, on_keys, on_values, 60);  // several maps at once
+  one.synchronize();
+  two.synchronize();
+  CHECK_EQ(map.insert(std::vector<u64>{first + 500, first + 501}, std::vector<u64>{1, 2}), 2u);
+  CHECK_EQ(map.outcome().present, 100u);
+  CHECK_EQ(map.outcome().present, 0u);
+  CHECK_EQ(other.outcome().present, 0u);
+  CHECK_EQ(other.insert(keys, values), 40u);
+  far::barrier();
+  CHECK_EQ(map.size(), 102u * far::nprocs());
+  CHECK_EQ(other.size(), 100u * far::nprocs());
+  gpu.dealloc(on_keys);
+  gpu.dealloc(on_values);
+  far::barrier();
+}
+
+/// Three parts: the two buffers are used again.
+FAR_TEST(bulk_inserts_of_several_parts) {
+  far::device gpu;
+  if (gpu.kind() != std::string("cuda") && far::nprocs() != 3)
+    SKIP("once is enough: it takes a second");
+  const std::size_t n = (std::size_t{2} << 20) + 1000;
+  far::device_hash_map<u64, u64> map(gpu, n / 8, {.load = 0.9});
+  if (far::rank() == 0) {
+    std::vector<u64> keys(n), ones(n, 1);
+    for (u64 i = 0; i < n; ++i) keys[i] = i % 1000;
+    CHECK_EQ(map.accumulate(keys, ones), 1000u);
+    u64 sum = 0;
+    std::vector<u64> asked(keys.begin(), keys.begin() + 1000);
+    for (auto found : map.find(asked)) sum += found.value_or(0);
+    CHECK_EQ(sum, n);
+  }
+  CHECK(true);
+  far::barrier();
+}
+
+struct no_sum {
+  int a, b;
+};
+
+FAR_TEST(values_that_cannot_be_added) {
+  far::device gpu;
+  far::device_hash_map<u64, no_sum> map(gpu, 100);
+  far::device_hash_map<far::device_ptr<long>, far::device_ptr<long>> pointers(gpu, 100);
+  auto mine = gpu.alloc<long>();
+  map.insert(std::vector<u64>{far::rank()}, std::vector<no_sum>{{1, 2}});
+  pointers.insert(std::vector{mine}, std::vector{mine});
+  far::barrier();
+  CHECK_EQ(map.find(std::vector<u64>{far::nprocs() - 1})[0].value_or(no_sum{}).b, 2);
+  CHECK(pointers.find(std::vector{mine})[0] == mine);
+  far::barrier();
+  gpu.dealloc(mine);
+}
+
+FAR_TEST(sums_may_be_minus_one) {
+  far::device gpu;
+  far::device_hash_map<u64, int> small(gpu, 100);
+  far::device_hash_map<u64, std::int64_t> large(gpu, 100);
+  const u64 key = far::rank();
+  small.accumulate(std::vector<u64>{key, key}, std::vector<int>{-2, 1});
+  large.accumulate(std::vector<u64>{key, key}, std::vector<std::int64_t>{-2, 1});
+  CHECK_EQ(small.find(std::vector<u64>{key})[0].value_or(7), -1);
+  CHECK_EQ(large.find(std::vector<u64>{key})[0].value_or(7), -1);
+  far::barrier();
+}
+
+#if FARSIDE_CHECKED
+struct insert_one {
+  far::device_map_ref<u64, u64> map;
+  u64 key, value;
+  bool adds;
+  FARSIDE_KERNEL_CODE void operator()(const far::device_view& d, std::size_t) const {
+    if (adds)
+      map.accumulate(d, key, value);
+    else
+      map.insert(d, key, value);
+  }
+};
+
+FAR_TEST(forbidden_keys_and_values_end_a_checked_kernel) {
+  far::device gpu;
+  far::device_hash_map<u64, u64> map(gpu, 100);
+  far::device_stream work(gpu);
+  for (bool adds : {false, true}) {
+    work.launch(1, insert_one{map.ref(), ~u64{0}, 5, adds});
+    CHECK_THROWS(work.synchronize(), "which stands for an empty slot");
+    work.launch(1, insert_one{map.ref(), 7, ~u64{0}, adds});
+    CHECK_THROWS(work.synchronize(), "a value that is not there yet");
+  }
+  far::barrier();
+  CHECK_EQ(map.size(), 0u);
+}
+#endif
+
+/// The path of processors that swap two words at once, which no CPU takes otherwise. The lock is for those who
+/// claim slots: the value is stored first, as nobody looks at it before the key is there.
+struct paired_atomics : far::detail::kernel_atomics {
+  static constexpr bool swaps_pairs = true;
+  using kernel_atomics::compare_swap;
+  static far::detail::word_pair compare_swap(far::detail::word_pair* at,
+                                             far::detail::word_pair expected,
+                                             far::detail::word_pair desired) {
+    static std::mutex claims;
+    std::lock_guard lock(claims);
+    const far::detail::word_pair seen = load(at);
+    if (seen.first != expected.first || seen.second != expected.second) return seen;
+    store(&at->second, desired.second);
+    __atomic_store_n(&at->first, desired.first, __ATOMIC_RELEASE);
+    return expected;
+  }
+};
+
+FAR_TEST(slots_that_are_claimed_with_their_value) {
+  using far::detail::word_pair;
+  const far::detail::device_map_words words;
+  constexpr u64 slots = 64, calls = 400;
+  u64 wrong = 0;
+  for (u64 round = 0; round < 50; ++round) {
+    std::vector<word_pair> table(slots, word_pair{words.empty_key, words.absent_value});
+    const far::detail::device_map_protocol<paired_atomics> map(table.data(), slots, words);
+    const u64 keys = 1 + round % 60;
+    auto work = [&](u64 thread) {
+      for (u64 i = 0; i < calls; ++i) {
+        const u64 key = (i + 17 * thread) % keys;
+        map.change(far::mix(key) % slots, key, 1, far::detail::device_add_words<paired_atomics>{1});
+      }
+    };
+    std::thread one(work, 0), two(work, 1);
+    work(2);
+    one.join();
+    two.join();
+    u64 sum = 0, entries = 0;
+    for (u64 key = 0; key < keys; ++key) {
+      u64 value = 0;
+      if (map.find(far::mix(key) % slots, key, value)) sum += value;
+    }
+    for (const word_pair& slot : table) entries += slot.first != words.empty_key;
+    wrong += sum != 3 * calls || entries != keys;
+  }
+  CHECK_EQ(wrong, 0u);
 }
 
 /// What a thread leaves that stops between claim and publication.

@@ -100,12 +100,13 @@ FAR_TEST(stealing_what_is_near) { check_all<sparse, dense, dense>(stealing::near
 
 FAR_TEST(tiles_that_are_copied) {
   far::device gpu;
+  const bool copied = gpu.copies_tiles();
   gpu.copy_tiles(true);
   check_product<dense, dense, dense>({{23, 17}, 19, 5}, {.algorithm = stationary::a});
   check_product<sparse, sparse, sparse>({{23, 17}, 19, 5}, {.algorithm = stationary::c});
   check_product<sparse, sparse, sparse>({{23, 17}, 19, 5},
                                         {.algorithm = stationary::b, .ordered = true});
-  gpu.copy_tiles(false);
+  gpu.copy_tiles(copied);
 }
 
 /// Sums by kernels, with rows of many entries, and more of them than one level of counts has.
@@ -135,12 +136,79 @@ FAR_TEST(sums_of_sparse_matrices) {
   far::barrier();
 }
 
+#if !defined(FARSIDE_USE_CUDA)
+/// cuSPARSE has offsets of 32 bits only. A column times a row: every entry of the product is there, and 16 bits do not count them.
+FAR_TEST(entries_that_offsets_do_not_count) {
+  using short_sparse = far::sparse_matrix<T, std::int16_t, far::device_memory>;
+  constexpr std::size_t n = 200;
+  const far::block_custom whole{{n, n}, {1, 1}};
+  far::sparse_matrix<T, std::int16_t> column({n, n}, whole), row({n, n}, whole);
+  if (!column.my_tiles().empty())
+    for (std::size_t i = 0; i < n; ++i) {
+      column.insert({i, 0}, 1);
+      row.insert({0, i}, 1);
+    }
+  column.assemble();
+  row.assemble();
+  short_sparse a({n, n}, whole), b({n, n}, whole), c({n, n}, whole);
+  a.copy_from(column);
+  b.copy_from(row);
+  CHECK_THROWS(far::multiply(a, b, c, {.algorithm = stationary::c}),
+               "more than offsets of 16 bits count. Cut C into smaller tiles");
+  CHECK_EQ(c.nnz(), 0u);
+  far::barrier();
+}
+#endif
+
+/// Tiles that nobody's kernels reach, where members take each other's work.
+FAR_TEST(copied_tiles_of_work_that_is_stolen) {
+  far::device gpu;
+  const bool copied = gpu.copies_tiles();
+  gpu.copy_tiles(true);
+  for (stealing help : {stealing::none, stealing::near})
+    check_product<sparse, dense, dense>({{23, 17}, 19, 5},
+                                        {.algorithm = stationary::a, .stealing = help});
+  check_product<dense, dense, dense>({{23, 17}, 19, 5},
+                                     {.algorithm = stationary::c, .stealing = stealing::random});
+  check_product<sparse, sparse, sparse>({{23, 17}, 19, 5},
+                                        {.algorithm = stationary::a, .stealing = stealing::random});
+  gpu.copy_tiles(copied);
+}
+
+/// Its error is told to all, and the matrices and the device are as they were.
+FAR_TEST(a_product_that_one_rank_has_no_room_for) {
+  const far::block_custom blocks{{60, 60}, far::squarest_grid({300, 300}, far::nprocs())};
+  sparse a({300, 300}, blocks), b({300, 300}, blocks), c({300, 300}, blocks);
+  fill(a, {1, 300}, blocks);
+  fill(b, {2, 300}, blocks);
+  far::device gpu = a.gpu();
+  far::multiply(a, b, c, {.algorithm = stationary::c});  // libraries have taken what they keep
+  const std::size_t before = gpu.in_use();
+  std::vector<far::device_ptr<std::byte>> taken;
+  if (far::rank() == far::nprocs() - 1)
+    for (std::size_t bytes = gpu.segment_size(); bytes >= 256;) {
+      try {
+        taken.push_back(gpu.alloc<std::byte>(bytes));
+      } catch (const far::allocation_error&) {
+        bytes /= 2;
+      }
+    }
+  far::barrier();
+  CHECK_THROWS(far::multiply(a, b, c, {.algorithm = stationary::c}), "room");
+  for (auto p : taken) gpu.dealloc(p);
+  far::barrier();
+  CHECK_EQ(gpu.in_use(), before);
+  far::multiply(a, b, c, {.algorithm = stationary::c});
+  CHECK_EQ(gpu.in_use(), before);
+  far::barrier();
+}
+
 FAR_TEST(what_does_not_go) {
   dense a({8, 8}, far::block_custom{{4, 4}}), b({8, 8}, far::block_custom{{3, 3}}),
       c({8, 8}, far::block_custom{{4, 4}});
-  CHECK_THROWS(far::multiply(a, b, c), "in device memory there is no slices");
+  CHECK_THROWS(far::multiply(a, b, c), "by slices, which tiles that do not fit need");
   CHECK_THROWS(far::multiply(a, a, c, {.algorithm = stationary::summa}),
-               "in device memory there is no SUMMA");
+               "in device memory there is no product by SUMMA");
   host_dense h({7, 8});
   CHECK_THROWS(a.copy_from(h), "Both shapes must be the same");
   CHECK_THROWS(dense({1'000'000'000, 1'000'000}), "no room for");

@@ -132,6 +132,14 @@ wrong_command_lines() {
   run "$farside" bench core --backend gpu; check "bench, bad back end" 2 "no such back end"
   run "$farside" doctor extra; check "doctor takes no argument" 2 "farside doctor takes none"
   run "$farside" doctor; check "doctor" 0 "smp +usable" "cores" "/dev/shm" "futex"
+  run env FARSIDE_NVSHMEM=/nowhere "$farside" doctor; check "doctor, no NVSHMEM" 0 "NVSHMEM +not found"
+  if command -v python3 >/dev/null; then  # a package with a library that is none
+    mkdir -p "$work/python/nvidia/nvshmem/lib"
+    touch "$work/python/nvidia/nvshmem/__init__.py"
+    echo "no library" >"$work/python/nvidia/nvshmem/lib/libnvshmem_host.so.3"
+    run env -u NVSHMEM_HOME PYTHONPATH="$work/python" "$farside" doctor
+    check "doctor, NVSHMEM of Python" 0 "NVSHMEM +cannot be opened: $work/python/nvidia/nvshmem/lib/libnvshmem_host.so.3"
+  fi
 }
 
 smp_only() {

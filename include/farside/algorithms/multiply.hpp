@@ -155,11 +155,13 @@ multiplication async_multiply(const MatrixA& a, const MatrixB& b, MatrixC& c, co
   detail::require_factors(left, right, c);
   const stationary chosen = detail::choose(left, right, c, how);
   if (on_device && (chosen == stationary::slices || chosen == stationary::summa))
-    detail::raise("multiply: in device memory there is no ", detail::name_of(chosen), ". Cut '",
-                  left.name(), "' (tiles of ", left.tile_shape(), "), '", right.name(), "' (",
-                  right.tile_shape(), ") and '", c.name(), "' (", c.tile_shape(),
-                  ") so that their tiles fit (far::block_matmul does), and take "
-                  "far::stationary::c, a or b.");
+    detail::raise(
+        "multiply: in device memory there is no product ",
+        chosen == stationary::summa ? "by SUMMA" : "by slices, which tiles that do not fit need",
+        ". Cut '", left.name(), "' (tiles of ", left.tile_shape(), "), '", right.name(), "' (",
+        right.tile_shape(), ") and '", c.name(), "' (", c.tile_shape(),
+        ") so that their tiles fit (far::block_matmul does), and take "
+        "far::stationary::c, a or b.");
   std::unique_ptr<detail::multiply_work> work;
   if (chosen != stationary::slices && chosen != stationary::summa)
     work = std::make_unique<detail::tiled_product<A, B, MatrixC, Over>>(left, right, c, over, how,

@@ -142,40 +142,43 @@ struct kernel_atomics {
   }
 #endif
 
-  /// Changes `at` by `value`; what it was before.
+#if defined(__CUDA_ARCH__)
+// One atomic of the GPU, if the condition holds: what was there goes to `old`.
+#define FARSIDE_GPU_ATOMIC(condition, name, type)                              \
+  if constexpr (condition) {                                                   \
+    if constexpr (sizeof(T) == 8)                                              \
+      asm volatile("atom.relaxed.sys.global." name "." type "64 %0, [%1], %2;" \
+                   : "=l"(old)                                                 \
+                   : "l"(at), "l"(value)                                       \
+                   : "memory");                                                \
+    else                                                                       \
+      asm volatile("atom.relaxed.sys.global." name "." type "32 %0, [%1], %2;" \
+                   : "=r"(old)                                                 \
+                   : "l"(at), "r"(value)                                       \
+                   : "memory");                                                \
+  }
+#endif
+
+  /// Changes `at` by `value`; what it was before. 1 atomic.
   template <atomic_op Op, atomic_word T>
   FARSIDE_KERNEL_CODE static T fetch_op(T* at, T value) {
 #if defined(__CUDA_ARCH__)
-    T old = load(at);
-    if constexpr (Op == atomic_op::add) {
-      if constexpr (sizeof(T) == 8)
-        asm volatile("atom.relaxed.sys.global.add.u64 %0, [%1], %2;"
-                     : "=l"(old)
-                     : "l"(at), "l"(value)
-                     : "memory");
-      else
-        asm volatile("atom.relaxed.sys.global.add.u32 %0, [%1], %2;"
-                     : "=r"(old)
-                     : "l"(at), "r"(value)
-                     : "memory");
-      return old;
-    } else {
-      for (;;) {
-        T fresh = value;
-        if constexpr (Op == atomic_op::bit_and) fresh = old & value;
-        if constexpr (Op == atomic_op::bit_or) fresh = old | value;
-        if constexpr (Op == atomic_op::bit_xor) fresh = old ^ value;
-        if constexpr (Op == atomic_op::min) fresh = value < old ? value : old;
-        if constexpr (Op == atomic_op::max) fresh = value > old ? value : old;
-        T seen = compare_swap(at, old, fresh);
-        if (seen == old) return old;
-        old = seen;
-      }
-    }
+    T old;
+    FARSIDE_GPU_ATOMIC(Op == atomic_op::add, "add", "u");
+    FARSIDE_GPU_ATOMIC(Op == atomic_op::swap, "exch", "b");
+    FARSIDE_GPU_ATOMIC(Op == atomic_op::bit_and, "and", "b");
+    FARSIDE_GPU_ATOMIC(Op == atomic_op::bit_or, "or", "b");
+    FARSIDE_GPU_ATOMIC(Op == atomic_op::bit_xor, "xor", "b");
+    FARSIDE_GPU_ATOMIC(Op == atomic_op::min && std::is_unsigned_v<T>, "min", "u");
+    FARSIDE_GPU_ATOMIC(Op == atomic_op::min && std::is_signed_v<T>, "min", "s");
+    FARSIDE_GPU_ATOMIC(Op == atomic_op::max && std::is_unsigned_v<T>, "max", "u");
+    FARSIDE_GPU_ATOMIC(Op == atomic_op::max && std::is_signed_v<T>, "max", "s");
+    return old;
 #else
     return cpu_fetch<Op>(*at, value);
 #endif
   }
+#undef FARSIDE_GPU_ATOMIC
 
   /// Called by a thread that waits for another one's next step.
   FARSIDE_KERNEL_CODE static void pause() {

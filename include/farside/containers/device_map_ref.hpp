@@ -8,8 +8,22 @@
 #include <bit>
 #include <concepts>
 #include <cstring>
+#include <limits>
 
 namespace far::inline FARSIDE_BACKEND {
+
+namespace detail {
+/// Small negative numbers are common sums: the least number is not.
+template <class V>
+constexpr V usual_absent_value() {
+  if constexpr (std::is_integral_v<V> && std::is_signed_v<V>)
+    return std::numeric_limits<V>::min();
+  else
+    return std::bit_cast<V>(
+        static_cast<std::conditional_t<sizeof(V) == 8, std::uint64_t, std::uint32_t>>(
+            ~std::uint64_t{0}));
+}
+}  // namespace detail
 
 template <class K, class V>
 struct device_map_options {
@@ -19,10 +33,9 @@ struct device_map_options {
   K empty_key = std::bit_cast<K>(
       static_cast<std::conditional_t<sizeof(K) == 8, std::uint64_t, std::uint32_t>>(
           ~std::uint64_t{0}));
-  /// No value of the map may be this, or become it by accumulate. Local; no communication.
-  V absent_value = std::bit_cast<V>(
-      static_cast<std::conditional_t<sizeof(V) == 8, std::uint64_t, std::uint32_t>>(
-          ~std::uint64_t{0}));
+  /// No value of the map may be this, or become it by accumulate. The least one of signed integers, else all
+  /// bits are set. Local; no communication.
+  V absent_value = detail::usual_absent_value<V>();
 };
 
 namespace detail {
@@ -72,7 +85,8 @@ struct device_change_words {
 /// What kernels use of a device_hash_map: trivially copyable, good as long as the map lives. All of it is for
 /// kernels, any number of threads of any ranks at the same time; costs are in loads and atomics of device
 /// memory, of which those on other ranks' memory go over the link between devices. No communication by other
-/// means.
+/// means. Checked builds end a kernel that gives insert or accumulate the empty key or the absent value, which
+/// spoil entries of others, and say so where its stream is waited for.
 template <class K, class V>
 class device_map_ref {
  public:
@@ -82,6 +96,7 @@ class device_map_ref {
   /// Inserts the key unless it is there. 1 load for each slot that is passed and 1 compare-and-swap (2 on
   /// devices without those of 128 bits).
   FARSIDE_KERNEL_CODE device_insert insert(const device_view& d, K key, V value) const {
+    check(d, key, value);
     location at = locate(key);
     return on(d, at.rank).insert(at.slot, detail::to_word(key), detail::to_word(value));
   }
@@ -98,6 +113,7 @@ class device_map_ref {
   /// atomic.
   FARSIDE_KERNEL_CODE device_insert accumulate(const device_view& d, K key, V value) const {
     if constexpr (std::is_integral_v<V> && sizeof(V) == 8) {
+      check(d, key, value);
       location at = locate(key);
       detail::device_add_words<detail::kernel_atomics> add{detail::to_word(value)};
       return on(d, at.rank).change(at.slot, detail::to_word(key), add.value, add);
@@ -109,6 +125,7 @@ class device_map_ref {
   /// times. As insert, and 1 compare-and-swap or, under contention, more.
   template <class Op>
   FARSIDE_KERNEL_CODE device_insert accumulate(const device_view& d, K key, V value, Op op) const {
+    check(d, key, value);
     location at = locate(key);
     return on(d, at.rank)
         .change(at.slot, detail::to_word(key), detail::to_word(value),
@@ -121,6 +138,16 @@ class device_map_ref {
  private:
   template <class, class>
   friend class device_hash_map;
+
+  FARSIDE_KERNEL_CODE void check([[maybe_unused]] const device_view& d, [[maybe_unused]] K key,
+                                 [[maybe_unused]] V value) const {
+    if constexpr (FARSIDE_CHECKED) {
+      if (detail::to_word(key) == words_.empty_key)
+        d.refuse(detail::fault_kind::empty_key, words_.empty_key);
+      if (detail::to_word(value) == words_.absent_value)
+        d.refuse(detail::fault_kind::absent_value, words_.absent_value);
+    }
+  }
 
   struct location {
     rank_t rank;

@@ -9,7 +9,7 @@
 //
 // containers/matrix_layout.hpp says how a matrix is cut. A tile lies densely, row by row, in the device
 // segment of its owner; all members know where each begins. The first far::device of the job is made by the
-// first such matrix, if the program has made none before.
+// first such matrix, if the program has made none before; a matrix of a part of the ranks cannot make it.
 //
 // Order. What a stream does to a tile is seen by others after it was waited for, and a barrier. The
 // collectives here begin and end with a barrier.
@@ -24,6 +24,15 @@
 namespace far::inline FARSIDE_BACKEND {
 
 namespace detail {
+
+/// The device of a matrix. The first one of a job is made by all ranks: members of a part of them would wait for
+/// the others.
+inline device device_for(const team& members, const std::string& what) {
+  if ((*device_of_rank).state == nullptr && members.size() != here().link.nprocs())
+    raise(what, ": its team has ", members.size(), " of ", here().link.nprocs(),
+          " ranks, and there is no device memory yet. Make a far::device on all ranks first.");
+  return device();
+}
 
 /// What matrices in device memory have in common.
 struct device_matrix_state : matrix_state {
@@ -58,7 +67,7 @@ struct device_matrix_state : matrix_state {
     stream.synchronize();
   }
 
-  device gpu;
+  device gpu = device_for(members, full_name());
   device_stream stream{gpu};  ///< for communication
 };
 

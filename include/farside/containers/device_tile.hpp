@@ -5,52 +5,20 @@
 //                                  have the type of column indices, which libraries for GPUs ask for
 //   far::device_matrix_tile<T>, far::device_sparse_tile<T, I>    a tile to be read: a view of it where this
 //                                  rank's device reaches the memory that it lies in, else a copy of it
-//   far::device_block              memory of this rank's device segment, which is given back at its end
 //
 // The CPU cannot load what they name. Everything is local: no communication.
 #pragma once
 
 #include <farside/containers/matrix_shape.hpp>
-#include <farside/core/device/device.hpp>
+#include <farside/core/device/device_block.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
-#include <optional>
 #include <utility>
 
 namespace far::inline FARSIDE_BACKEND {
-
-/// Bytes of this rank's own device segment. Movable. Local; no communication.
-class device_block {
- public:
-  /// Of nothing. Local; no communication.
-  device_block() = default;
-  /// Throws far::allocation_error if there is no room. Local; no communication.
-  device_block(const device& on, std::size_t bytes)
-      : on_(on), memory_(on_->alloc<std::byte>(bytes)), bytes_(bytes) {}
-  device_block(device_block&& other) noexcept
-      : on_(other.on_), memory_(other.release()), bytes_(other.bytes_) {}
-  device_block& operator=(device_block&& other) noexcept {
-    std::swap(on_, other.on_);
-    std::swap(memory_, other.memory_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  ~device_block() {
-    if (memory_) on_->dealloc(memory_);
-  }
-
-  /// Where it begins; null if it is of nothing. Local; no communication.
-  device_ptr<std::byte> get() const { return memory_; }
-  std::size_t bytes() const { return bytes_; }
-  /// Likewise; far::device::dealloc is the caller's from now on. Local; no communication.
-  device_ptr<std::byte> release() { return std::exchange(memory_, {}); }
-
- private:
-  std::optional<device> on_;
-  device_ptr<std::byte> memory_{};
-  std::size_t bytes_ = 0;
-};
 
 /// Local; no communication.
 template <class T>
@@ -100,6 +68,14 @@ struct device_csr_block {
             pointer_cast<T>(part(values_at()))};
   }
 };
+
+/// Throws if offsets of rows, which are of type I, cannot count the entries of a tile.
+template <class I>
+void require_offsets(std::uint64_t nnz) {
+  if (nnz > static_cast<std::uint64_t>(std::numeric_limits<I>::max()))
+    raise("multiply: a tile of C may get ", nnz, " entries, more than offsets of ", 8 * sizeof(I),
+          " bits count. Cut C into smaller tiles.");
+}
 
 }  // namespace detail
 

@@ -70,6 +70,9 @@ struct future_state : pending {
 
   bool is_under_way() const override { return has_request; }
 
+  /// Called before the failure is thrown to the one who has the future: a dropped one tells nobody.
+  virtual void told() {}
+
   void set(held<T> result) {
     value.emplace(std::move(result));
     finish();
@@ -173,7 +176,10 @@ class [[nodiscard]] future {
   T get() {
     wait();
     future taken(std::move(*this));
-    if (taken.state_ && taken.state_->failure) std::rethrow_exception(taken.state_->failure);
+    if (taken.state_ && taken.state_->failure) {
+      taken.state_->told();
+      std::rethrow_exception(taken.state_->failure);
+    }
     if constexpr (!std::is_void_v<T>)
       return std::move(taken.now_ ? *taken.now_ : *taken.state_->value);
   }

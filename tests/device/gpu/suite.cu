@@ -3,6 +3,8 @@
 #include "../memory.cpp"
 #include "../multiply.cpp"
 #include "../queue.cpp"
+#include "../room.cpp"
+#include "../streams.cpp"
 #include "suite.hpp"
 
 int main(int argc, char** argv) { return far::run(argc, argv, far_test::test_main); }

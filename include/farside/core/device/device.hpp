@@ -13,22 +13,12 @@
 // CPU, if FARSIDE_DEVICE=stand-in asks for it. docs/gpu.md tells more.
 #pragma once
 
-#include <farside/core/detail/device/stand_in_runtime.hpp>
-#include <farside/core/detail/heap/local_heap.hpp>
-#include <farside/core/rank_local.hpp>
-#if defined(FARSIDE_USE_CUDA)
-#include <farside/core/detail/device/cuda_runtime.hpp>
-#endif
-#include <farside/core/future.hpp>
+#include <farside/core/detail/device/device_state.hpp>
 
-#include <algorithm>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <span>
+#include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace far::inline FARSIDE_BACKEND {
 
@@ -37,135 +27,6 @@ struct device_options {
   /// for the ranks that share a GPU; 64 MiB where there is the stand-in.
   std::size_t segment = 0;
 };
-
-namespace detail {
-
-#if defined(FARSIDE_USE_CUDA)
-using chosen_device_runtime = cuda_runtime;
-#else
-using chosen_device_runtime = stand_in_runtime;
-#endif
-
-/// What a rank knows of device memory: made by its first far::device, gone with its runtime.
-struct device_state {
-  device_state(context& c, std::size_t bytes) : runtime(c, bytes), rank(c.link.rank()) {
-    heap = local_heap(runtime.first_offset(), allocation_words::begin(runtime.segment_size()));
-    own = runtime.make_stream();
-  }
-
-  /// Offset of new memory; none if there is no room. Checked builds tell kernels what it is part of.
-  std::optional<std::size_t> allocate(std::size_t bytes) {
-    std::lock_guard lock(mutex);
-    if constexpr (!FARSIDE_CHECKED) return heap.allocate(bytes, allocation_words::granule);
-    auto offset = heap.allocate(bytes + allocation_words::granule, allocation_words::granule);
-    if (!offset || bytes == 0) return offset;
-    number_of_last = std::max(1u, (number_of_last + 1) & 0xff'ffff);
-    mark(*offset, bytes, number_of_last);
-    sizes[*offset] = bytes;
-    return offset;
-  }
-  std::size_t largest_free() {
-    std::lock_guard lock(mutex);
-    return heap.largest_free();
-  }
-  /// Whether it was allocated.
-  bool deallocate(std::size_t offset) {
-    std::lock_guard lock(mutex);
-    if constexpr (FARSIDE_CHECKED)
-      if (auto known = sizes.find(offset); known != sizes.end()) {
-        mark(offset, known->second, 0);
-        sizes.erase(known);
-      }
-    return heap.deallocate(offset);
-  }
-
-  chosen_device_runtime runtime;
-  local_heap heap;
-  std::mutex mutex;                          ///< of the heap, and of the next two
-  std::map<std::size_t, std::size_t> sizes;  ///< of allocations, by offset; checked builds
-  std::uint32_t number_of_last = 0;
-  rank_t rank;
-  bool copies_tiles = setting("FARSIDE_DEVICE_TILES").value_or("view") == "copy";
-  std::optional<chosen_device_runtime::stream> own;  ///< of operations that wait
-  std::shared_ptr<void> libraries;                   ///< what algorithms make once for a rank
-
- private:
-  /// 0: nobody has it any more.
-  void mark(std::size_t offset, std::size_t bytes, std::uint32_t number) {
-    constexpr std::size_t granule = allocation_words::granule;
-    std::vector<std::uint32_t> words((bytes + granule - 1) / granule,
-                                     number == 0 ? 0 : allocation_words::word(number, granule));
-    if (number != 0) words.back() = allocation_words::word(number, (bytes - 1) % granule + 1);
-    runtime.write_now(allocation_words::place(offset, runtime.segment_size()), words.data(),
-                      words.size() * sizeof words[0]);
-  }
-};
-
-struct device_slot {
-  std::unique_ptr<device_state> state;
-};
-inline rank_local<device_slot> device_of_rank;
-
-inline device_state& opened_device() {
-  device_state* state = (*device_of_rank).state.get();
-  if (state == nullptr)
-    raise("rank ", here().link.rank(),
-          ": device memory is used before there is any. Make a far::device first, on all ranks.");
-  return *state;
-}
-
-template <class T>
-T* device_address_of(device_ptr<T> p) {
-  return static_cast<T*>(opened_device().runtime.address(p.rank(), p.offset()));
-}
-
-/// Whether this program may use device memory in the way it was built.
-inline void check_device_kind() {
-  auto asked = setting("FARSIDE_DEVICE");
-#if defined(FARSIDE_USE_CUDA)
-  if (asked && *asked != "cuda")
-    raise("environment variable FARSIDE_DEVICE='", *asked,
-          "', but this program was built for CUDA and its kernels run on GPUs. Unset it, or build "
-          "the "
-          "program without farside::gpu to run it by the stand-in.");
-#else
-  if (asked && *asked == "stand-in") return;
-  if (asked && *asked != "cuda")
-    raise("environment variable FARSIDE_DEVICE='", *asked, "' is neither cuda nor stand-in.");
-  raise(
-      "this program asks for device memory but was not built with CUDA. Build it by nvcc with "
-      "farside::gpu, or set FARSIDE_DEVICE=stand-in to run its kernels on the CPU.");
-#endif
-}
-
-/// The state of a future that an event of a stream makes ready.
-struct event_state : future_state<void> {
-  explicit event_state(device_state& of, chosen_device_runtime::event on)
-      : device(of), event(std::move(on)) {
-    value.emplace();
-  }
-  bool poll() override {
-    if (ready.load(std::memory_order_acquire)) return true;
-    if (busy.test_and_set(std::memory_order_acquire)) return false;
-    std::exception_ptr why;
-    bool complete = false;
-    if (!ready.load(std::memory_order_acquire)) {
-      try {
-        complete = FARSIDE_MUTANT(device_future_ready_at_once) || device.runtime.is_done(event);
-      } catch (...) {
-        complete = true;
-        why = std::current_exception();
-      }
-    }
-    if (complete) why ? fail(why) : finish();
-    busy.clear(std::memory_order_release);
-    return ready.load(std::memory_order_acquire);
-  }
-  device_state& device;
-  chosen_device_runtime::event event;
-};
-
-}  // namespace detail
 
 /// A handle of this rank's device memory; all handles are of the same. Its operations may be called by one
 /// thread of a rank at a time, and by none that handles a message.
@@ -178,7 +39,9 @@ class device {
     auto& slot = *detail::device_of_rank;
     if (slot.state == nullptr) {
       detail::check_device_kind();
-      slot.state = std::make_unique<detail::device_state>(detail::here(), with.segment);
+      slot.state = std::make_shared<detail::device_state>(detail::here(),
+                                                          detail::asked_segment(with.segment));
+      slot.state->enlist(detail::here());
       barrier();
     } else if (with.segment > slot.state->runtime.segment_size()) {
       detail::raise("a far::device asks for a segment of ", with.segment,
@@ -187,21 +50,25 @@ class device {
                     ". Ask for all that is needed when the first is made, or by "
                     "FARSIDE_DEVICE_SEGMENT=SIZE.");
     }
-    state_ = slot.state.get();
+    state_ = slot.state;
+    at_ = slot.state.get();
   }
+  /// Another handle of the same memory. Local; no communication.
+  device(const device&) = default;
+  device& operator=(const device&) = default;
 
   /// "cuda" or "stand-in". Local; no communication.
   static const char* kind() { return detail::chosen_device_runtime::name; }
   /// Bytes of each rank's device segment. Local; no communication.
-  std::size_t segment_size() const { return state_->runtime.segment_size(); }
+  std::size_t segment_size() const { return state().runtime.segment_size(); }
   /// Whether kernels of this rank can reach the device memory of `rank`. Local; no communication.
-  bool reaches(rank_t rank) const { return state_->runtime.address(rank, 0) != nullptr; }
+  bool reaches(rank_t rank) const { return state().runtime.address(rank, 0) != nullptr; }
 
   /// Whether products of matrices copy tiles of other ranks that kernels could read where they lie, as they
   /// do between devices that do not reach each other. FARSIDE_DEVICE_TILES=copy, or this. Local; no
   /// communication.
-  bool copies_tiles() const { return state_->copies_tiles; }
-  void copy_tiles(bool always) { state_->copies_tiles = always; }
+  bool copies_tiles() const { return state().copies_tiles; }
+  void copy_tiles(bool always) { state().copies_tiles = always; }
 
   /// Memory for `n` objects in this rank's own device segment, uninitialised, aligned to 256 bytes. Not
   /// collective; local, and no call of CUDA: nothing waits. Throws far::allocation_error if there is no room.
@@ -209,50 +76,56 @@ class device {
   device_ptr<T> alloc(std::size_t n = 1) {
     detail::require_transferable<T>();
     std::size_t bytes = detail::bytes_for<T>("far::device::alloc", n);
-    auto offset = state_->allocate(bytes);
+    auto offset = state().allocate(bytes);
     if (!offset)
       detail::raise<allocation_error>(
-          "rank ", state_->rank, ": no room for ", bytes, " bytes (",
+          "rank ", at_->rank, ": no room for ", bytes, " bytes (",
           human_size(static_cast<double>(bytes)), ") in its device memory: at most ",
-          state_->largest_free(), " bytes are free in one piece, of ", segment_size(),
+          at_->largest_free(), " bytes are free in one piece, of ", segment_size(),
           ". Raise it by FARSIDE_DEVICE_SEGMENT=SIZE, free what is not needed any more, or use "
-          "more "
-          "GPUs.");
-    return device_ptr<T>(state_->rank, *offset);
+          "more GPUs.");
+    return device_ptr<T>(at_->rank, *offset);
   }
 
   /// Gives memory of this rank's own device segment back; null is allowed. Local; no communication. No kernel
-  /// or copy may use it any more: wait for their streams before.
+  /// or copy may use it any more: wait for their streams before. Does nothing when the runtime has ended: the
+  /// memory has gone with it.
   template <class T>
   void dealloc(device_ptr<T> p) {
-    if (!p) return;
-    if (p.rank() != state_->rank || !state_->deallocate(p.offset()))
+    if (!p || !is_open()) return;
+    if (p.rank() != at_->rank || !at_->deallocate(p.offset()))
       detail::raise(
-          "rank ", state_->rank, ": dealloc(", p,
+          "rank ", at_->rank, ": dealloc(", p,
           "): no allocation of this rank begins there. It was freed already, is another "
           "rank's (which frees it itself), or is none that far::device::alloc has returned.");
   }
 
   /// Bytes that are allocated in this rank's device segment. Local; no communication.
   std::size_t in_use() const {
-    std::lock_guard lock(state_->mutex);
-    return state_->heap.in_use();
+    std::lock_guard lock(state().mutex);
+    return at_->heap.in_use();
   }
+  /// Whether its runtime still lives. Local; no communication.
+  bool is_open() const { return !state_.expired(); }
 
-  /// Copies from the host to the device memory of any rank; complete, for all to see, on return.
-  /// One-sided. Costs 1 copy on a stream of its own, which is waited for.
+  /// Copies from the host to the device memory of any rank that reaches() names; complete, for all to see, on
+  /// return. Throws for the others: device_stream::copy copies between devices. One-sided. Costs 1 copy on a
+  /// stream of its own, which is waited for.
   template <class T>
   void put(device_ptr<T> to, const std::type_identity_t<T>* from, std::size_t n = 1);
-  /// Copies from the device memory of any rank to the host; complete on return. It does not wait for other
-  /// streams. One-sided. Costs 1 copy on a stream of its own, which is waited for.
+  /// Copies from the device memory of any rank that reaches() names to the host; complete on return. Throws for
+  /// the others. It does not wait for other streams. One-sided. Costs 1 copy on a stream of its own, which is
+  /// waited for.
   template <class T>
   void get(device_ptr<T> from, std::remove_const_t<T>* to, std::size_t n = 1);
 
   /// For the library's own containers.
-  detail::device_state& state() const { return *state_; }
+  detail::device_state& state() const { return detail::living(state_, at_); }
 
  private:
-  detail::device_state* state_;
+  friend class device_stream;
+  std::weak_ptr<detail::device_state> state_;
+  detail::device_state* at_ = nullptr;  ///< as long as state_ lives
 };
 
 /// Work for this rank's device, done in the order in which it was issued; other streams run beside it.
@@ -261,20 +134,20 @@ class device {
 class device_stream {
  public:
   /// Local; no communication.
-  explicit device_stream(const device& of)
-      : state_(&of.state()), stream_(state_->runtime.make_stream()) {}
+  explicit device_stream(const device& of) : device_stream(of, of.state().runtime.make_stream()) {}
 
-  /// Copies from the host. `from` must stay until this is done. Costs 1 copy.
+  /// Copies from the host to memory that this rank's device reaches. `from` must stay until this is done.
+  /// Costs 1 copy.
   template <class T>
   void put(device_ptr<T> to, const std::type_identity_t<T>* from, std::size_t n = 1) {
     check("put", to, n);
-    if (n != 0) state_->runtime.copy_in(stream_, to.rank(), to.offset(), from, n * sizeof(T));
+    if (n != 0) state().runtime.copy_in(stream_, to.rank(), to.offset(), from, n * sizeof(T));
   }
-  /// Copies to the host. `to` has it when this is done. Costs 1 copy.
+  /// Copies to the host, likewise. `to` has it when this is done. Costs 1 copy.
   template <class T>
   void get(device_ptr<T> from, std::remove_const_t<T>* to, std::size_t n = 1) {
     check("get", from, n);
-    if (n != 0) state_->runtime.copy_out(stream_, to, from.rank(), from.offset(), n * sizeof(T));
+    if (n != 0) state().runtime.copy_out(stream_, to, from.rank(), from.offset(), n * sizeof(T));
   }
   /// Copies from device memory to device memory, of any ranks; one of the two is this rank's own, or both are
   /// reached from here. They do not overlap. Costs 1 copy, over the link between the devices.
@@ -283,43 +156,48 @@ class device_stream {
     check("copy", to, n);
     check("copy", from, n);
     if (n != 0)
-      state_->runtime.copy(stream_, to.rank(), to.offset(), from.rank(), from.offset(),
+      state().runtime.copy(stream_, to.rank(), to.offset(), from.rank(), from.offset(),
                            n * sizeof(T));
   }
   /// Each byte of `n` objects becomes `byte`. Costs 1 fill.
   template <class T>
   void fill(device_ptr<T> at, int byte, std::size_t n = 1) {
     check("fill", at, n);
-    if (n != 0) state_->runtime.fill(stream_, at.rank(), at.offset(), byte, n * sizeof(T));
+    if (n != 0) state().runtime.fill(stream_, at.rank(), at.offset(), byte, n * sizeof(T));
   }
-  /// Calls `kernel(view, i)` for each i below `n`, all at once or in any order. `kernel` is trivially
-  /// copyable, its operator() const and marked FARSIDE_KERNEL_CODE. Costs 1 launch.
+  /// Calls `kernel(view, i)` for each i below `n`, all at once or in any order. `kernel` is a
+  /// struct, trivially copyable, its operator() const and marked FARSIDE_KERNEL_CODE: nvcc takes no lambda. Costs
+  /// 1 launch.
   template <class F>
   void launch(std::size_t n, const F& kernel) {
     static_assert(
         std::is_trivially_copyable_v<F>,
         "a kernel is copied to the device byte by byte: let it have device_ptr, numbers, and "
-        "what is made of them.");
+        "what is made of them. nvcc's lambdas are not: use a struct whose operator() is const and "
+        "marked FARSIDE_KERNEL_CODE.");
     static_assert(std::is_invocable_v<const F&, const device_view&, std::size_t>,
                   "a kernel is called as kernel(const far::device_view&, std::size_t) const.");
-    state_->runtime.launch(stream_, n, kernel);
+    state().runtime.launch(stream_, n, kernel);
   }
 
   /// What is issued from now on waits for what was issued to `other` so far. Local; no
   /// communication.
   void wait(device_stream& other) {
-    state_->runtime.wait(stream_, state_->runtime.record(other.stream_));
+    state().runtime.wait(stream_, other.state().runtime.record(other.stream_));
   }
-  /// A future of all that was issued so far; it fails with what a kernel did wrong. Local; no
+  /// A future of all that was issued so far; it fails with what a kernel did wrong. A fault is thrown by each
+  /// future of the work, and of later work, that was made before the first of them threw it. Futures that are
+  /// dropped do not count. On a GPU a fault is the rank's: futures of its other streams throw it too. Local; no
   /// communication.
   future<void> done() {
+    detail::device_state& of = state();
     detail::context& c = detail::here();
-    auto state = std::make_shared<detail::event_state>(*state_, state_->runtime.record(stream_));
-    if (!state->poll()) {
+    auto made = std::make_shared<detail::event_state>(of, of.runtime.record(stream_));
+    if (!made->poll()) {
       std::lock_guard lock(c.mutex);
-      c.in_flight.push_back(state);
+      c.in_flight.push_back(made);
     }
-    return future<void>(std::static_pointer_cast<detail::future_state<void>>(state));
+    return future<void>(std::static_pointer_cast<detail::future_state<void>>(made));
   }
   /// Waits until all that was issued is done; throws what a kernel did wrong. Makes progress for
   /// everything in flight meanwhile. Local; no communication.
@@ -330,17 +208,19 @@ class device_stream {
   cudaStream_t native() const { return stream_.handle.get(); }
 #else
   /// For the library: what libraries do to the stand-in's memory. Local; no communication.
-  void perform(std::function<void()> work) { state_->runtime.perform(stream_, std::move(work)); }
+  void perform(std::function<void()> work) { state().runtime.perform(stream_, std::move(work)); }
 #endif
 
  private:
   friend class device;
-  device_stream(detail::device_state& of, detail::chosen_device_runtime::stream on)
-      : state_(&of), stream_(std::move(on)) {}
+  device_stream(const device& of, detail::chosen_device_runtime::stream on)
+      : state_(of.state_), at_(of.at_), stream_(std::move(on)) {}
+  /// A stream that was moved from has none.
+  detail::device_state& state() const { return detail::living(state_, at_); }
 
   template <class T>
   void check(const char* what, device_ptr<T> p, std::size_t n) const {
-    std::size_t size = state_->runtime.segment_size();
+    std::size_t size = state().runtime.segment_size();
     const char* why = nullptr;
     if (n == 0) return;
     if (!p)
@@ -352,24 +232,25 @@ class device_stream {
     else if (p.offset() > size || n > (size - p.offset()) / sizeof(T))
       why = "it reaches beyond the end of that rank's device segment";
     if (why != nullptr)
-      detail::raise("rank ", state_->rank, ": ", what, " of ", n, " x ", sizeof(T), " bytes at ", p,
+      detail::raise("rank ", state().rank, ": ", what, " of ", n, " x ", sizeof(T), " bytes at ", p,
                     " of segments of ", size, " bytes: ", why,
                     ". Use pointers from far::device::alloc, within what was allocated.");
   }
 
-  detail::device_state* state_;
+  std::weak_ptr<detail::device_state> state_;
+  detail::device_state* at_;
   detail::chosen_device_runtime::stream stream_;
 };
 
 template <class T>
 void device::put(device_ptr<T> to, const std::type_identity_t<T>* from, std::size_t n) {
-  device_stream own(*state_, *state_->own);
+  device_stream own(*this, *state().own);
   own.put(to, from, n);
   own.synchronize();
 }
 template <class T>
 void device::get(device_ptr<T> from, std::remove_const_t<T>* to, std::size_t n) {
-  device_stream own(*state_, *state_->own);
+  device_stream own(*this, *state().own);
   own.get(from, to, n);
   own.synchronize();
 }

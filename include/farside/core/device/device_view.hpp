@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace far::inline FARSIDE_BACKEND {
 
@@ -48,11 +49,22 @@ struct allocation_words {
   }
 };
 
+/// What a checked kernel did wrong.
+enum class fault_kind : std::uint64_t {
+  none,
+  beyond,        ///< an access of memory that no allocation has
+  misaligned,    ///< an access at an address that is no multiple of the type's alignment
+  empty_key,     ///< a device_hash_map was given the key that stands for an empty slot
+  absent_value,  ///< or the value that stands for one that is not there
+  incomplete     ///< a thread is about to write the rest of it
+};
+
 /// Where a checked kernel leaves what it did wrong: the first words of each device segment.
 struct device_fault {
-  std::uint64_t kind = 0;  ///< 0: nothing
-  std::uint64_t pointer = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t kind = 0;   ///< a fault_kind
+  std::uint64_t word = 0;   ///< the raw pointer, or the key or the value
+  std::uint64_t bytes = 0;  ///< of the access
+  std::uint64_t work = 0;   ///< the number of the launch
 };
 }  // namespace detail
 
@@ -64,8 +76,8 @@ class device_view {
   device_view() = default;
   /// For the library. `bases` lies in device memory: the address of each rank's segment, or null.
   FARSIDE_KERNEL_CODE device_view(std::byte* const* bases, std::byte* own, rank_t rank,
-                                  rank_t nprocs, std::size_t bytes)
-      : bases_(bases), own_(own), bytes_(bytes), rank_(rank), nprocs_(nprocs) {}
+                                  rank_t nprocs, std::size_t bytes, std::uint64_t work = 0)
+      : bases_(bases), own_(own), bytes_(bytes), work_(work), rank_(rank), nprocs_(nprocs) {}
 
   /// The rank whose kernel this is, and how many there are. Local; no communication.
   FARSIDE_KERNEL_CODE rank_t rank() const { return rank_; }
@@ -73,13 +85,15 @@ class device_view {
   FARSIDE_KERNEL_CODE rank_t nprocs() const { return nprocs_; }
 
   /// Where `n` objects lie for this kernel. 1 load for other ranks' memory. Checked builds end a kernel that
-  /// asks for memory which no allocation has, or which is not all of one, and say so where its stream is
-  /// waited for.
+  /// asks for memory which no allocation has, which is not all of one, or which is not aligned for T, and say
+  /// so where its stream is waited for.
   template <class T>
   FARSIDE_KERNEL_CODE T* address(device_ptr<T> p, [[maybe_unused]] std::size_t n = 1) const {
     if constexpr (FARSIDE_CHECKED) {
-      if (p.offset() % alignof(T) != 0 || !allocated(p.raw(), n * sizeof(T)))
-        refuse(p.raw(), n * sizeof(T));
+      if (!allocated(p.raw(), n * sizeof(T)))
+        refuse(detail::fault_kind::beyond, p.raw(), n * sizeof(T));
+      else if (p.offset() % alignof(T) != 0)
+        refuse(detail::fault_kind::misaligned, p.raw(), alignof(T));
     }
     std::byte* base = p.rank() == rank_ ? own_ : bases_[p.rank()];
     return reinterpret_cast<T*>(base + p.offset());
@@ -141,6 +155,10 @@ class device_view {
     return detail::kernel_atomics::compare_swap(address(p), expected, desired);
   }
 
+  /// For the library: notes the first fault of this rank's kernels, and ends the kernel.
+  FARSIDE_KERNEL_CODE void refuse(detail::fault_kind kind, std::uint64_t word,
+                                  std::uint64_t bytes = 0) const;
+
   /// Bytes at the beginning of a segment that are the library's.
   static constexpr std::size_t reserved = 4096;
 
@@ -161,37 +179,63 @@ class device_view {
     };
     return words::has(word(p.offset()), word(end - 1), end);
   }
-  /// Notes the first fault of this rank's kernels, and ends the kernel.
-  FARSIDE_KERNEL_CODE void refuse(std::uint64_t pointer, std::uint64_t bytes) const;
 
   std::byte* const* bases_ = nullptr;
   std::byte* own_ = nullptr;
   std::size_t bytes_ = 0;
+  std::uint64_t work_ = 0;  ///< the number of the launch, for faults
   rank_t rank_ = 0;
   rank_t nprocs_ = 1;
 };
 
 namespace detail {
+/// What an error says of a fault.
+[[gnu::cold]] inline std::string text_of(const device_fault& of) {
+  const auto at = device_ptr<std::byte>::from_raw(of.word);
+  switch (static_cast<fault_kind>(of.kind)) {
+    case fault_kind::misaligned:
+      return text("a kernel accesses an object at ", at, ", which is misaligned: its type lies at ",
+                  "multiples of ", of.bytes,
+                  " bytes only. Allocate it as this type by far::device::alloc, or begin at such a "
+                  "multiple.");
+    case fault_kind::empty_key:
+      return text(
+          "a kernel gives a device_hash_map the key ", of.word,
+          ", which stands for an empty slot there. Make the map with another one that is no "
+          "key of yours: device_map_options::empty_key.");
+    case fault_kind::absent_value:
+      return text(
+          "a kernel gives a device_hash_map the value ", of.word,
+          ", which stands there for a value that is not there yet. Make the map with another "
+          "one that is no value of yours: device_map_options::absent_value.");
+    default:
+      return text("a kernel accesses ", of.bytes, " bytes at ", at,
+                  of.word >> 63 == 0 ? " (which is no pointer to device memory)" : "",
+                  ": that is outside of the device memory which far::device has given out. Let it "
+                  "access what far::device::alloc has returned and dealloc has not taken back.");
+  }
+}
 /// What ends a stand-in kernel.
-[[noreturn, gnu::cold]] inline void refuse_in_stand_in(std::uint64_t pointer, std::uint64_t bytes) {
-  raise("a kernel accesses ", bytes, " bytes at ", device_ptr<std::byte>::from_raw(pointer),
-        pointer >> 63 == 0 ? " (which is no pointer to device memory)" : "",
-        ": that is outside of the device memory which far::device has given out.");
+[[noreturn, gnu::cold]] inline void refuse_in_stand_in(const device_fault& fault) {
+  raise(text_of(fault));
 }
 }  // namespace detail
 
-FARSIDE_KERNEL_CODE inline void device_view::refuse(std::uint64_t pointer,
+FARSIDE_KERNEL_CODE inline void device_view::refuse(detail::fault_kind kind, std::uint64_t word,
                                                     std::uint64_t bytes) const {
 #if defined(__CUDA_ARCH__)
   auto* fault = reinterpret_cast<detail::device_fault*>(own_);
-  if (detail::kernel_atomics::compare_swap(&fault->kind, std::uint64_t{0}, std::uint64_t{1}) == 0) {
-    detail::kernel_atomics::store(&fault->pointer, pointer);
+  const auto incomplete = static_cast<std::uint64_t>(detail::fault_kind::incomplete);
+  if (detail::kernel_atomics::compare_swap(&fault->kind, std::uint64_t{0}, incomplete) == 0) {
+    detail::kernel_atomics::store(&fault->word, word);
     detail::kernel_atomics::store(&fault->bytes, bytes);
+    detail::kernel_atomics::store(&fault->work, work_);
+    detail::kernel_atomics::store_release(&fault->kind, static_cast<std::uint64_t>(kind));
     __threadfence_system();
   }
   detail::end_kernel();
 #else
-  detail::refuse_in_stand_in(pointer, bytes);
+  detail::refuse_in_stand_in({static_cast<std::uint64_t>(kind), word, bytes, work_});
 #endif
 }
 

@@ -34,10 +34,11 @@ inline void check_cublas(cublasStatus_t status, const char* what) {
 
 /// What is made once for a rank, as making it takes memory and time.
 struct cuda_handles {
-  explicit cuda_handles(const device& gpu) {
+  /// Memory first: if there is no room, nothing was made.
+  explicit cuda_handles(const device& gpu)
+      : work(gpu, std::min(std::size_t{32} << 20, gpu.segment_size() / 16)) {
     check_cublas(cublasCreate(&blas), "starting");
     check_cusparse(cusparseCreate(&sparse), "starting");
-    work = device_block(gpu, std::min(std::size_t{32} << 20, gpu.segment_size() / 16));
     check_cublas(cublasSetWorkspace(blas, work.get().local(), work.bytes()), "taking memory");
   }
   cuda_handles(const cuda_handles&) = delete;
@@ -94,25 +95,26 @@ struct cusparse_dense {
 
 class device_library {
  public:
-  device_library(const device& gpu, device_stream& on)
-      : gpu_(gpu), on_(on), handles_(cuda_handles::of(gpu)) {}
+  /// Takes nothing yet: each member makes one, and one that has no room would leave the others waiting. What
+  /// goes wrong in a product is told to all.
+  device_library(const device& gpu, device_stream& on) : gpu_(gpu), on_(on) {}
 
   /// c = c + a b. Issued.
   template <class T>
   void gemm(device_matrix_view<const T> a, device_matrix_view<const T> b, device_matrix_view<T> c) {
     require_type<T>();
     if (c.shape.size() == 0 || a.shape.columns == 0) return;
-    check_cublas(cublasSetStream(handles_.blas, on_.native()), "taking a stream");
+    const cuda_handles& handles = cuda_handles::of(gpu_);
+    check_cublas(cublasSetStream(handles.blas, on_.native()), "taking a stream");
     // Setting a stream takes the workspace away.
-    check_cublas(
-        cublasSetWorkspace(handles_.blas, handles_.work.get().local(), handles_.work.bytes()),
-        "taking memory");
+    check_cublas(cublasSetWorkspace(handles.blas, handles.work.get().local(), handles.work.bytes()),
+                 "taking memory");
     const T one = 1;
     const auto m = static_cast<std::int64_t>(c.shape.rows),
                n = static_cast<std::int64_t>(c.shape.columns),
                k = static_cast<std::int64_t>(a.shape.columns);
     auto run = [&](auto gemm) {
-      check_cublas(gemm(handles_.blas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, b.data.local(), n,
+      check_cublas(gemm(handles.blas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, b.data.local(), n,
                         a.data.local(), k, &one, c.data.local(), n),
                    "a product");
     };
@@ -128,25 +130,24 @@ class device_library {
             device_matrix_view<T> c) {
     require_type<T>();
     if (a.nnz == 0 || c.shape.size() == 0) return;
-    check_cusparse(cusparseSetStream(handles_.sparse, on_.native()), "taking a stream");
+    check_cusparse(cusparseSetStream(sparse(), on_.native()), "taking a stream");
     const T one = 1;
     const cusparse_matrix of_a(a);
     const cusparse_dense of_b(b), of_c(c);
     constexpr auto type = std::is_same_v<T, double> ? CUDA_R_64F : CUDA_R_32F;
     constexpr auto as_is = CUSPARSE_OPERATION_NON_TRANSPOSE;
     std::size_t bytes = 0;
-    check_cusparse(
-        cusparseSpMM_bufferSize(handles_.sparse, as_is, as_is, &one, of_a.handle, of_b.handle, &one,
-                                of_c.handle, type, CUSPARSE_SPMM_CSR_ALG2, &bytes),
-        "sizing a product");
+    check_cusparse(cusparseSpMM_bufferSize(sparse(), as_is, as_is, &one, of_a.handle, of_b.handle,
+                                           &one, of_c.handle, type, CUSPARSE_SPMM_CSR_ALG2, &bytes),
+                   "sizing a product");
     if (bytes > spmm_work_.bytes()) {
       on_.synchronize();  // the one before works in what is given back
       spmm_work_ = device_block(gpu_, bytes);
     }
-    check_cusparse(cusparseSpMM(handles_.sparse, as_is, as_is, &one, of_a.handle, of_b.handle, &one,
-                                of_c.handle, type, CUSPARSE_SPMM_CSR_ALG2,
-                                bytes == 0 ? nullptr : spmm_work_.get().local()),
-                   "a product of a sparse matrix and a dense one");
+    check_cusparse(
+        cusparseSpMM(sparse(), as_is, as_is, &one, of_a.handle, of_b.handle, &one, of_c.handle,
+                     type, CUSPARSE_SPMM_CSR_ALG2, bytes == 0 ? nullptr : spmm_work_.get().local()),
+        "a product of a sparse matrix and a dense one");
   }
 
   /// a b in new memory. Waits for the stream. By ALG1, or, where that has not enough memory, ALG2
@@ -154,7 +155,7 @@ class device_library {
   template <class T, class I>
   device_csr<T, I> spgemm(const device_csr_view<T, I>& a, const device_csr_view<T, I>& b) {
     require_type<T>();
-    check_cusparse(cusparseSetStream(handles_.sparse, on_.native()), "taking a stream");
+    check_cusparse(cusparseSetStream(sparse(), on_.native()), "taking a stream");
     const int first = static_cast<int>(integer_setting("FARSIDE_DEVICE_SPGEMM", 1, 3).value_or(1));
     try {
       if (first == 1) return spgemm_by(CUSPARSE_SPGEMM_ALG1, a, b);
@@ -170,6 +171,7 @@ class device_library {
   }
 
  private:
+  cusparseHandle_t sparse() { return cuda_handles::of(gpu_).sparse; }
   template <class T>
   static void require_type() {
     static_assert(std::is_same_v<T, double> || std::is_same_v<T, float>,
@@ -190,7 +192,7 @@ class device_library {
     constexpr auto type = std::is_same_v<T, double> ? CUDA_R_64F : CUDA_R_32F;
     constexpr auto as_is = CUSPARSE_OPERATION_NON_TRANSPOSE;
     auto step = [&](auto call, const char* what, auto... rest) {
-      check_cusparse(call(handles_.sparse, as_is, as_is, &one, of_a.handle, of_b.handle, &zero,
+      check_cusparse(call(sparse(), as_is, as_is, &one, of_a.handle, of_b.handle, &zero,
                           of_c.handle, type, algorithm, made.handle, rest...),
                      what);
     };
@@ -224,15 +226,15 @@ class device_library {
       on_.synchronize();
       return device_csr<T, I>(shape);
     }
+    require_offsets<I>(static_cast<std::uint64_t>(nnz));
     device_csr<T, I> result(gpu_, shape, static_cast<std::size_t>(nnz));
     const auto to = result.view();
     check_cusparse(cusparseCsrSetPointers(of_c.handle, to.row_begin.local(), to.columns.local(),
                                           to.values.local()),
                    "naming a product");
-    check_cusparse(
-        cusparseSpGEMM_copy(handles_.sparse, as_is, as_is, &one, of_a.handle, of_b.handle, &zero,
-                            of_c.handle, type, algorithm, made.handle),
-        "copying a product");
+    check_cusparse(cusparseSpGEMM_copy(sparse(), as_is, as_is, &one, of_a.handle, of_b.handle,
+                                       &zero, of_c.handle, type, algorithm, made.handle),
+                   "copying a product");
     on_.synchronize();
     return result;
   }
@@ -242,7 +244,6 @@ class device_library {
 
   device gpu_;
   device_stream& on_;
-  cuda_handles& handles_;
   device_block spmm_work_;
 };
 

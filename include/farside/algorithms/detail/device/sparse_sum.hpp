@@ -200,10 +200,11 @@ template <class T, class I>
 device_csr<T, I> sparse_sum(const device& gpu, device_stream& on, const device_csr_view<T, I>& a,
                             const device_csr_view<T, I>& b) {
   if (!a.sorted || !b.sorted)
-    raise("multiply: partial tiles whose rows are not sorted cannot be added in device memory.");
-  if (a.nnz + b.nnz > static_cast<std::size_t>(std::numeric_limits<I>::max()))
-    raise("multiply: a tile of C may get ", a.nnz + b.nnz, " entries, more than offsets of ",
-          8 * sizeof(I), " bits count. Cut C into smaller tiles.");
+    raise(
+        "multiply: tiles whose rows are not sorted cannot be added in device memory. Sort the rows "
+        "of "
+        "A, B and C on the host (far::csr::sort_rows) before you copy them to the device.");
+  require_offsets<I>(a.nnz + b.nnz);
   // Counts are there for one entry after the last too: rows end there.
   const std::size_t groups = b.nnz / 64 + 1;
   std::vector<std::size_t> levels{groups};

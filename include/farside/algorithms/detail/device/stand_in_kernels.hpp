@@ -39,6 +39,7 @@ class device_library {
     });
     on_.synchronize();
     if (made.nnz() == 0) return device_csr<T, I>(made.shape());
+    require_offsets<I>(made.nnz());
     device_csr<T, I> result(gpu_, made.shape(), made.nnz(), made.sorted());
     std::vector<I> offsets(made.row_begin().begin(), made.row_begin().end());
     const auto to = result.view();

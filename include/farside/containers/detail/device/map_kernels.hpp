@@ -16,18 +16,22 @@ struct device_tally {
   static constexpr std::size_t size = spread * stride;
 };
 
-template <class K, class V>
+/// Values need no operator+ where nothing is added.
+template <class K, class V, bool Adds>
 struct device_map_insert_all {
   device_map_ref<K, V> map;
   device_ptr<const K> keys;
   device_ptr<const V> values;
   device_tally present, refused;
-  bool adds;
   FARSIDE_KERNEL_CODE void operator()(const device_view& d, std::size_t i) const {
     auto at = static_cast<std::ptrdiff_t>(i);
     K key = d.get(keys + at);
     V value = d.get(values + at);
-    auto result = adds ? map.accumulate(d, key, value) : map.insert(d, key, value);
+    device_insert result;
+    if constexpr (Adds)
+      result = map.accumulate(d, key, value);
+    else
+      result = map.insert(d, key, value);
     if (result == device_insert::present) present.add(d, i);
     if (result == device_insert::full) refused.add(d, i);
   }
@@ -57,6 +61,16 @@ struct device_map_pack {
     word_pair slot = kernel_atomics::load(d.address(slots + static_cast<std::ptrdiff_t>(i)));
     if (slot.first == words.empty_key || slot.second == words.absent_value) return;
     d.put(packed + static_cast<std::ptrdiff_t>(d.fetch_add(count, std::uint64_t{1})), slot);
+  }
+};
+
+struct device_map_count {
+  device_ptr<word_pair> slots;
+  device_map_words words;
+  device_tally entries;
+  FARSIDE_KERNEL_CODE void operator()(const device_view& d, std::size_t i) const {
+    word_pair slot = kernel_atomics::load(d.address(slots + static_cast<std::ptrdiff_t>(i)));
+    if (slot.first != words.empty_key && slot.second != words.absent_value) entries.add(d, i);
   }
 };
 

@@ -55,7 +55,7 @@ class device_queue_protocol {
                                             device_queue_slot<T>* slots, std::uint64_t count)
       : counters_(counters), slots_(slots), count_(count) {}
 
-  /// False: it is full. 4 atomics, 1 load or more, 1 store.
+  /// False: it is full; 2 atomics. Else 3 atomics, 1 load or more, 2 stores.
   FARSIDE_KERNEL_CODE bool push(const T& element) const {
     if (add(&counters_->filled, 1) >= static_cast<std::int64_t>(count_) &&
         !FARSIDE_MUTANT(device_queue_never_full)) {
@@ -76,7 +76,7 @@ class device_queue_protocol {
     return true;
   }
 
-  /// False: it is empty. 4 atomics, 1 load or more, 1 store.
+  /// False: it is empty; 2 atomics. Else 3 atomics, 2 loads or more, 1 store.
   FARSIDE_KERNEL_CODE bool pop(T& element) const {
     if (add(&counters_->ready, -1) <= 0) {
       add(&counters_->ready, 1);

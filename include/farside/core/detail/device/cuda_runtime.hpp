@@ -7,6 +7,7 @@
 // the same node that reach each other. Copies from and to other devices are NVSHMEM's, on the stream.
 #pragma once
 
+#include <farside/core/detail/device/faults.hpp>
 #include <farside/core/detail/device/nvshmem.hpp>
 #include <farside/core/detail/device/runtime_concept.hpp>
 #include <farside/core/draft.hpp>
@@ -36,7 +37,7 @@ class cuda_runtime {
  public:
   static constexpr const char* name = "cuda";
 
-  /// Collective.
+  /// Collective: all ranks give the same; 0: what it finds best.
   cuda_runtime(context& c, std::size_t bytes) : rank_(c.link.rank()), nprocs_(c.link.nprocs()) {
     std::string problem = choose_gpu();
     if (problem.empty()) problem = nvshmem_.open();
@@ -75,10 +76,12 @@ class cuda_runtime {
                      cudaMemcpyHostToDevice),
           "copying to device memory");
     check(cudaDeviceSynchronize(), "starting");
+    writes_ = make_stream();
   }
   cuda_runtime(const cuda_runtime&) = delete;
   ~cuda_runtime() {
     if (own_ == nullptr) return;
+    writes_ = {};
     cudaDeviceSynchronize();
     nvshmem_.free(own_);
     nvshmem_.finalize();
@@ -91,14 +94,19 @@ class cuda_runtime {
   }
   device_view view() const {
     return device_view(reinterpret_cast<std::byte* const*>(own_ + device_view::reserved), own_,
-                       rank_, nprocs_, bytes_);
+                       rank_, nprocs_, bytes_, launches_);
   }
 
   struct stream {
     std::shared_ptr<CUstream_st> handle;
   };
+  /// A fault is one of this rank's kernels, on whichever stream.
   struct event {
+    std::exception_ptr fault() const { return faults->before(at); }
+    void told() const { faults->told(at); }
     std::shared_ptr<CUevent_st> handle;
+    std::shared_ptr<fault_log> faults;
+    fault_log::mark at;  ///< work: launches of this rank, on any stream
   };
 
   stream make_stream() {
@@ -129,9 +137,11 @@ class cuda_runtime {
     else if (to_rank == rank_)
       nvshmem_.get_on_stream(target, own_ + from, bytes, static_cast<int>(from_rank),
                              s.handle.get());
-    else if (from_rank == rank_)
+    else if (from_rank == rank_) {
+      // A put is complete at the other device when quiet is: the event behind it must not be earlier.
       nvshmem_.put_on_stream(own_ + to, source, bytes, static_cast<int>(to_rank), s.handle.get());
-    else
+      nvshmem_.quiet_on_stream(s.handle.get());
+    } else
       raise("rank ", rank_, ": a copy from the device memory of rank ", from_rank,
             " to that of rank ", to_rank,
             ", neither of which this rank's GPU reaches. Let one of them copy.");
@@ -140,14 +150,18 @@ class cuda_runtime {
     check(cudaMemsetAsync(reachable(rank, offset), value, bytes, s.handle.get()),
           "filling device memory");
   }
-  /// What has gone wrong before shows where a stream is waited for: memory is given back by destructors, too.
+  /// On a stream of its own, which is waited for: cudaMemcpy from memory that is not pinned may return before
+  /// the bytes are there, and the other streams do not wait for the one that it uses.
   void write_now(std::size_t offset, const void* from, std::size_t bytes) {
-    cudaMemcpy(own_ + offset, from, bytes, cudaMemcpyHostToDevice);
+    check(cudaMemcpyAsync(own_ + offset, from, bytes, cudaMemcpyHostToDevice, writes_.handle.get()),
+          "copying to device memory");
+    check(cudaStreamSynchronize(writes_.handle.get()), "copying to device memory");
   }
   event record(stream& s) {
     cudaEvent_t made = nullptr;
     check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "making an event");
-    event result{std::shared_ptr<CUevent_st>(made, [](cudaEvent_t e) { cudaEventDestroy(e); })};
+    event result{std::shared_ptr<CUevent_st>(made, [](cudaEvent_t e) { cudaEventDestroy(e); }),
+                 faults_, faults_->record(launches_)};
     check(cudaEventRecord(made, s.handle.get()), "recording an event");
     return result;
   }
@@ -171,6 +185,7 @@ class cuda_runtime {
     if (blocks > 0x7fff'ffff)
       raise("rank ", rank_, ": a kernel of ", n,
             " calls was launched, and one has at most 2^39. Launch several.");
+    ++launches_;
     run_kernel<<<static_cast<unsigned>(blocks), 256, 0, s.handle.get()>>>(view(), n, f);
     check(cudaGetLastError(), "launching a kernel");
 #else
@@ -244,12 +259,10 @@ class cuda_runtime {
 
   /// The segment of all ranks: what is asked for, or four fifths of what is free, shared.
   std::size_t agree(std::size_t bytes, bool works) {
-    if (bytes == 0) bytes = size_setting("FARSIDE_DEVICE_SEGMENT").value_or(0);
     std::size_t free = 0, total = 0;
     if (works) cudaMemGetInfo(&free, &total);
     std::size_t most = free / sharing_ / 10 * 8;
-    std::size_t wanted = bytes != 0 ? all_reduce(bytes, maximum{}) : 0;
-    if (wanted == 0) wanted = all_reduce(most, minimum{});
+    std::size_t wanted = bytes != 0 ? bytes : all_reduce(most, minimum{});
     constexpr std::size_t unit = std::size_t{2} << 20;
     return (wanted + unit - 1) / unit * unit;
   }
@@ -264,16 +277,14 @@ class cuda_runtime {
                 ". Ask for less (FARSIDE_DEVICE_SEGMENT=SIZE), or end what else runs there");
   }
 
-  /// What the first faulty kernel of this rank has left.
+  /// Keeps what the first faulty kernel of this rank has left, and makes room for the next one.
   void look_for_fault() {
     device_fault fault;
     check(cudaMemcpy(&fault, own_, sizeof fault, cudaMemcpyDeviceToHost), "a kernel");
-    if (fault.kind == 0) return;
+    if (fault.kind == 0 || fault.kind == static_cast<std::uint64_t>(fault_kind::incomplete)) return;
     check(cudaMemset(own_, 0, sizeof fault), "clearing device memory");
-    raise("rank ", rank_, ": a kernel accesses ", fault.bytes, " bytes at ",
-          device_ptr<std::byte>::from_raw(fault.pointer),
-          fault.pointer >> 63 == 0 ? " (which is no pointer to device memory)" : "",
-          ": that is outside of the device memory which far::device has given out.");
+    faults_->add(fault.work, std::make_exception_ptr(
+                                 usage_error(text("farside: rank ", rank_, ": ", text_of(fault)))));
   }
 
   void* reachable(rank_t rank, std::size_t offset) const {
@@ -293,6 +304,9 @@ class cuda_runtime {
   std::size_t bytes_ = 0;
   std::byte* own_ = nullptr;
   std::vector<std::byte*> bases_;
+  stream writes_;  ///< of write_now
+  std::uint64_t launches_ = 0;
+  std::shared_ptr<fault_log> faults_ = std::make_shared<fault_log>();
 };
 
 static_assert(device_runtime<cuda_runtime>);

@@ -1,24 +1,18 @@
 // The few functions of NVSHMEM that are used, out of its host library, which is found and opened when a
 // program first asks for device memory: so a program is built without NVSHMEM, and starts where there
-// is none. It is looked for in FARSIDE_NVSHMEM (the library, or its folder), in what farside::gpu was
-// configured with, in NVSHMEM_HOME, in the linker's places, and in the folders of Python packages that
-// `python3` names (nvidia/nvshmem).
+// is none. base/nvshmem_places.hpp says where it is looked for.
 //
-// The declarations are those of NVSHMEM 3's ABI; cmake/check_nvshmem.cpp compares them with the real
-// headers where there are any.
+// The declarations are those of NVSHMEM 3's ABI; tests/device/gpu/check_nvshmem.cpp compares them with the
+// real headers where there are any.
 #pragma once
 
-#include <farside/base/environment.hpp>
 #include <farside/base/error.hpp>
+#include <farside/base/nvshmem_places.hpp>
 
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <string>
-#include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
@@ -55,10 +49,11 @@ class nvshmem_library {
   /// Why it cannot be used; empty if it can.
   std::string open() {
     std::string tried;
-    for (const std::string& name : candidates()) {
+    for (const std::string& name : nvshmem_places()) {
       library_ = dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);
       if (library_ != nullptr) break;
-      tried += (tried.empty() ? "" : ", ") + name;
+      const char* why = dlerror();
+      tried += (tried.empty() ? "" : "; ") + (why != nullptr ? std::string(why) : name);
     }
     if (library_ == nullptr)
       return "no NVSHMEM library found (tried " + tried +
@@ -79,7 +74,8 @@ class nvshmem_library {
                load(finalize, "nvshmemx_hostlib_finalize") & load(allocate, "nvshmem_malloc") &
                load(free, "nvshmem_free") & load(pointer, "nvshmem_ptr") &
                load(get_on_stream, "nvshmemx_getmem_on_stream") &
-               load(put_on_stream, "nvshmemx_putmem_on_stream");
+               load(put_on_stream, "nvshmemx_putmem_on_stream") &
+               load(quiet_on_stream, "nvshmemx_quiet_on_stream");
     if (!all)
       return text("NVSHMEM ", major, ".", minor, ".", patch,
                   " has not all functions that are needed: its host library should have "
@@ -97,45 +93,13 @@ class nvshmem_library {
   void* (*pointer)(const void*, int) = nullptr;
   void (*get_on_stream)(void*, const void*, std::size_t, int, cudaStream_t) = nullptr;
   void (*put_on_stream)(void*, const void*, std::size_t, int, cudaStream_t) = nullptr;
+  void (*quiet_on_stream)(cudaStream_t) = nullptr;
 
  private:
   template <class F>
   bool load(F& function, const char* name) {
     function = reinterpret_cast<F>(dlsym(library_, name));
     return function != nullptr;
-  }
-
-  static std::vector<std::string> candidates() {
-    std::vector<std::string> result;
-    auto add = [&](const std::string& place) {
-      bool folder = std::filesystem::is_directory(place);
-      result.push_back(folder ? place + "/libnvshmem_host.so.3" : place);
-    };
-    if (auto place = setting("FARSIDE_NVSHMEM")) {
-      add(*place);
-      return result;  // who names one means it
-    }
-#if defined(FARSIDE_NVSHMEM_LIBRARY)
-    add(FARSIDE_NVSHMEM_LIBRARY);
-#endif
-    if (auto home = setting("NVSHMEM_HOME")) add(*home + "/lib");
-    result.push_back("libnvshmem_host.so.3");
-    if (auto place = of_python(); !place.empty()) add(place);
-    return result;
-  }
-
-  /// Where the package of `python3` has its libraries; empty if there is none.
-  static std::string of_python() {
-    const char* ask =
-        "python3 -c 'import nvidia.nvshmem as m; print(list(m.__path__)[0])' 2>/dev/null";
-    std::FILE* answer = popen(ask, "r");
-    if (answer == nullptr) return {};
-    char line[4096] = {};
-    bool any = std::fgets(line, sizeof line, answer) != nullptr;
-    pclose(answer);
-    std::string place = any ? line : "";
-    while (!place.empty() && place.back() == '\n') place.pop_back();
-    return place.empty() ? place : place + "/lib";
   }
 
   void* library_ = nullptr;

@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <exception>
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
@@ -29,8 +30,12 @@ concept device_runtime =
       d.fill(s, rank, offset, value, bytes);         ///< each byte becomes `value`
       d.write_now(offset, from, bytes);              ///< to this rank's memory, beside all streams
       { d.record(s) } -> std::same_as<typename D::event>;  ///< of all that was issued so far
-      { d.is_done(e) } -> std::same_as<bool>;              ///< throws what has gone wrong before it
-      d.wait(s, e);  ///< what is issued to `s` from now on waits for `e`
+      { d.is_done(e) } -> std::same_as<bool>;              ///< throws where the device itself fails
+      {
+        e.fault()
+      } -> std::same_as<std::exception_ptr>;  ///< of a kernel before it that is done; or null
+      e.told();                               ///< its fault was thrown: see faults.hpp
+      d.wait(s, e);                           ///< what is issued to `s` from now on waits for `e`
     };
 
 }  // namespace far::inline FARSIDE_BACKEND::detail

@@ -26,14 +26,21 @@ class stand_in_runtime {
  public:
   static constexpr const char* name = "stand-in";
 
-  /// Collective.
+  /// Collective: all ranks give the same; 0: what it finds best.
   stand_in_runtime(context& c, std::size_t bytes)
-      : memory_(c.link.rank(), c.link.nprocs(), agree(bytes)),
+      : memory_(c.link.rank(), c.link.nprocs(), rounded(bytes)),
         rank_(c.link.rank()),
         nprocs_(c.link.nprocs()),
         threaded_(!ranks_are_simulated()) {
     const char* seed = std::getenv("FARSIDE_SIM_SEED");
     seed_ = mix((seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1) * nprocs_ + rank_);
+  }
+
+  stand_in_runtime(const stand_in_runtime&) = delete;
+  /// What was issued is done first: it uses the memory.
+  ~stand_in_runtime() {
+    for (const auto& s : streams_)
+      if (auto alive = s.lock()) alive->finish();
   }
 
   std::size_t segment_size() const { return memory_.bytes(); }
@@ -46,18 +53,23 @@ class stand_in_runtime {
                        memory_.bytes());
   }
 
+  /// Events, and waits of other streams, may keep a stream when its last handle has gone.
   struct stream {
     std::shared_ptr<stand_in_stream> state;
+    std::shared_ptr<void> end;  ///< the last handle waits for what was issued
   };
   struct event {
+    std::exception_ptr fault() const { return of->faults.before(at); }
+    void told() const { of->faults.told(at); }
     std::shared_ptr<stand_in_stream> of;
-    std::uint64_t number = 0;
+    fault_log::mark at;
   };
 
   stream make_stream() {
     auto made = std::make_shared<stand_in_stream>(threaded_);
-    if (!threaded_) streams_.push_back(made);
-    return {made};
+    std::erase_if(streams_, [](const auto& s) { return s.expired(); });
+    streams_.push_back(made);
+    return {made, std::shared_ptr<void>(nullptr, [made](void*) { made->finish(); })};
   }
   /// Where kernels, and what is performed, find memory.
   std::byte* kernel_address(rank_t rank, std::size_t offset) const { return kernel(rank, offset); }
@@ -80,15 +92,13 @@ class stand_in_runtime {
   void write_now(std::size_t offset, const void* from, std::size_t bytes) {
     std::memcpy(kernel(rank_, offset), from, bytes);
   }
-  event record(stream& s) { return {s.state, s.state->issued()}; }
+  event record(stream& s) { return {s.state, s.state->faults.record(s.state->issued())}; }
   bool is_done(const event& e) {
     if (!threaded_) step();
-    if (!e.of->is_done(e.number)) return false;
-    if (auto failure = e.of->take_failure()) std::rethrow_exception(failure);
-    return true;
+    return e.of->is_done(e.at.work);
   }
   void wait(stream& s, const event& e) {
-    if (e.of != s.state) s.state->wait_for(e.of, e.number);
+    if (e.of != s.state) s.state->wait_for(e.of, e.at.work);
   }
 
   template <class F>
@@ -107,10 +117,10 @@ class stand_in_runtime {
   }
 
  private:
-  static std::size_t agree(std::size_t bytes) {
-    if (bytes == 0) bytes = size_setting("FARSIDE_DEVICE_SEGMENT").value_or(std::size_t{64} << 20);
+  static std::size_t rounded(std::size_t bytes) {
+    if (bytes == 0) bytes = std::size_t{64} << 20;
     constexpr std::size_t page = 65536;
-    return all_reduce((bytes + page - 1) / page * page, maximum{});
+    return (bytes + page - 1) / page * page;
   }
   std::byte* kernel(rank_t rank, std::size_t offset) const {
     return memory_.kernel_address(rank, offset);
@@ -134,7 +144,7 @@ class stand_in_runtime {
   rank_t rank_, nprocs_;
   bool threaded_;
   std::atomic<std::uint64_t> seed_ = 1;
-  std::vector<std::weak_ptr<stand_in_stream>> streams_;  ///< of a simulated rank
+  std::vector<std::weak_ptr<stand_in_stream>> streams_;
 };
 
 static_assert(device_runtime<stand_in_runtime>);

@@ -11,6 +11,7 @@
 
 #include <farside/base/mixing.hpp>
 #include <farside/base/mutants.hpp>
+#include <farside/core/detail/device/faults.hpp>
 
 #include <condition_variable>
 #include <cstdint>
@@ -34,7 +35,7 @@ class stand_in_stream {
   /// What was issued is done first.
   ~stand_in_stream() {
     if (!threaded_) {
-      drain();
+      finish();
       return;
     }
     {
@@ -44,6 +45,8 @@ class stand_in_stream {
     changed_.notify_all();
     thread_.join();
   }
+
+  fault_log faults;
 
   /// The number of the work.
   std::uint64_t issue(std::function<void()> work) {
@@ -78,16 +81,11 @@ class stand_in_stream {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return completed_ >= number; });
   }
-  /// Why work has failed; taken once.
-  std::exception_ptr take_failure() {
-    std::lock_guard lock(mutex_);
-    return std::exchange(failure_, nullptr);
-  }
-
-  /// Simulated: does all that was issued, and first what that waits for.
-  void drain() {
+  /// Waits until all that was issued is done. Simulated: does it, and first what that waits for.
+  void finish() {
+    if (threaded_) return await(issued());
     while (!is_done(issued()))
-      if (!step()) waits_.front().other->drain();
+      if (!step()) waits_.front().other->finish();
   }
 
   /// Simulated: does the first piece of work that waits, if it can be done. Whether it did.
@@ -103,7 +101,7 @@ class stand_in_stream {
       work = std::move(queue_.front());
       queue_.pop_front();
     }
-    perform(work);
+    perform(std::move(work));
     return true;
   }
 
@@ -116,16 +114,18 @@ class stand_in_stream {
     std::uint64_t number;
   };
 
-  void perform(const std::function<void()>& work) {
+  /// What the work has captured, other streams too, is gone when it counts as complete.
+  void perform(std::function<void()> work) {
     std::exception_ptr failure;
     try {
       work();
     } catch (...) {
       failure = std::current_exception();
     }
+    work = nullptr;
     {
       std::lock_guard lock(mutex_);
-      if (failure && !failure_) failure_ = failure;
+      if (failure) faults.add(completed_ + 1, failure);
       ++completed_;
     }
     changed_.notify_all();
@@ -141,7 +141,7 @@ class stand_in_stream {
         work = std::move(queue_.front());
         queue_.pop_front();
       }
-      perform(work);
+      perform(std::move(work));
     }
   }
 
@@ -151,7 +151,6 @@ class stand_in_stream {
   std::deque<std::function<void()>> queue_;
   std::deque<waiting> waits_;
   std::uint64_t issued_ = 0, completed_ = 0;
-  std::exception_ptr failure_;
   bool ends_ = false;
   std::thread thread_;
 };
