@@ -3,8 +3,6 @@
 #
 # Compiles what needs CUDA, by nvcc, for which no GPU is needed, and runs programs of units of nvcc and of g++ on CPUs.
 # Skipped, with the reason, where there is no nvcc. quick: one small program, without optimisation, compiled and linked.
-# Both count the instructions of atomics, one for each and no load before it, and open libraries in NVSHMEM's place: an
-# old one, one that is none.
 set -uo pipefail
 folder=$1 type=RelWithDebInfo
 [[ ${2:-} != quick ]] || type=Debug
@@ -14,7 +12,16 @@ nvcc=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || {
   exit 77
 }
 "$nvcc" --version | tail -n 2
-mkdir -p "$folder"
+cmake -S "$root" -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=$type \
+  -DFARSIDE_NVCC="$nvcc" -DFARSIDE_GPU=ON -DFARSIDE_BACKENDS=smp -DFARSIDE_BUILD_TESTS=OFF -DFARSIDE_BUILD_BENCHMARKS=OFF >"$folder.log" 2>&1 ||
+  { cat "$folder.log"; exit 1; }
+grep 'farside:' "$folder.log"
+if [[ $type == Debug ]]; then
+  cmake --build "$folder" -j 1 --target device_quick_smp || exit 1
+  ls "$folder/bin/device_quick_smp"
+  exit
+fi
+# Atomics are one instruction each, without a load before it.
 "$nvcc" -std=c++20 -arch=sm_90 --expt-relaxed-constexpr -w -DFARSIDE_USE_SMP=1 "-I$root/include" -ptx \
   "$root/tests/device/gpu/atomics.cu" -o "$folder/atomics.ptx" || exit 1
 for atomic in add exch and or xor min max; do
@@ -25,6 +32,7 @@ if grep -E 'ld\.relaxed|\.cas\.' "$folder/atomics.ptx"; then
   echo "atomics.cu: an atomic loads, or tries, where there is an instruction for it"
   exit 1
 fi
+# Libraries in NVSHMEM's place: an old one, one that is none.
 cuda=$(cd "$(dirname "$(readlink -f "$nvcc")")/../include" && pwd)
 g++ -std=c++20 -DFARSIDE_USE_SMP=1 -DFARSIDE_USE_CUDA=1 "-I$root/include" -isystem "$cuda" \
   "$root/tests/device/gpu/open_nvshmem.cpp" -o "$folder/open_nvshmem" -ldl &&
@@ -36,15 +44,6 @@ opens() { # LIBRARY PATTERN
 opens old_nvshmem.so "NVSHMEM is too old: version 2.11.0, and 3.0 or later is needed"
 opens broken_nvshmem.so "no NVSHMEM library found \(tried .*broken_nvshmem.so: (file too short|invalid ELF header)"
 opens missing.so "no NVSHMEM library found \(tried .*missing.so: cannot open shared object file"
-cmake -S "$root" -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=$type \
-  -DFARSIDE_NVCC="$nvcc" -DFARSIDE_GPU=ON -DFARSIDE_BACKENDS=smp -DFARSIDE_BUILD_TESTS=OFF -DFARSIDE_BUILD_BENCHMARKS=OFF >"$folder.log" 2>&1 ||
-  { cat "$folder.log"; exit 1; }
-grep 'farside:' "$folder.log"
-if [[ $type == Debug ]]; then
-  cmake --build "$folder" -j 1 --target device_quick_smp || exit 1
-  ls "$folder/bin/device_quick_smp"
-  exit
-fi
 cmake --build "$folder" -j 1 --target farside gpu || exit 1
 echo "compiled: $(cd "$folder/bin" && ls | tr '\n' ' ')"
 
