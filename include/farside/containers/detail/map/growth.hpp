@@ -92,6 +92,7 @@ template <class Core, class T = typename Core::traits>
 void move_buckets(Core& m, rank_t member, table& t, table& next, word begin, word end) {
   m.with_access(t, [&](auto& in) {
     std::vector<std::pair<word, head>> copied;
+    copied.reserve(end - begin);  // what fails, fails before a bucket is frozen
     for (word i = begin; i < end; ++i) {
       typename T::entry content;
       if (!freeze<T>(in, i, content, [&](const auto& e) { m.drop_key(member, t, e); })) continue;
