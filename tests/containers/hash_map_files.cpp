@@ -2,6 +2,7 @@
 #include <farside/core/draft.hpp>
 
 #include "amounts.hpp"
+#include "full_segments.hpp"
 #include "harness.hpp"
 #include "map_types.hpp"
 #include "scratch_folder.hpp"
@@ -314,6 +315,42 @@ FAR_TEST(saves_and_links) {
   map.load(path);
   CHECK_EQ(map.size(), 10u);
   CHECK_EQ(folder.count(), 4);
+}
+
+// One segment has no room for the bytes of values: all ranks throw, and no value has changed.
+FAR_TEST(a_load_without_room) {
+  scratch_folder folder("a_load_without_room");
+  const std::string path = folder.file("map");
+  const int n = 120, old = 40;
+  auto value = [](int i) { return std::string(200, 'n') + std::to_string(i); };
+  auto each = [](int count, auto work) {
+    for (int i = static_cast<int>(far::rank()); i < count; i += static_cast<int>(far::nprocs()))
+      work(i);
+    far::barrier();
+  };
+  {
+    far::hash_map<int, std::string> saved(n);
+    each(n, [&](int i) { saved.insert(i, value(i)); });
+    saved.save(path);
+  }
+  far::hash_map<int, std::string> map(4 * n);
+  each(old, [&](int i) { map.insert(i, "old" + std::to_string(i)); });
+  const far::rank_t full = far::nprocs() - 1;
+  {
+    std::optional<full_segments::ballast> most;
+    if (far::rank() == full) most.emplace(1000);
+    far::barrier();
+    CHECK(full_segments::refused([&] { map.load(path); }));
+    far::barrier();
+    CHECK_EQ(map.size(), static_cast<std::size_t>(old));
+    for (int i = 0; i < n; ++i)
+      CHECK(map.find(i) == (i < old ? std::optional("old" + std::to_string(i)) : std::nullopt));
+    far::barrier();
+  }
+  far::barrier();
+  map.load(path);
+  for (int i = 0; i < n; ++i) CHECK(map.find(i) == value(i));
+  far::barrier();
 }
 
 // No file may become so large: the old one stays, nothing else is left, and nobody is ended by it.

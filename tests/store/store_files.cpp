@@ -98,6 +98,40 @@ FAR_TEST(files_of_cells) {
   far::barrier();
 }
 
+/// One segment has no room: all ranks throw, and no value has changed.
+template <class V>
+void check_load_without_room(const char* name) {
+  scratch_folder folder(name);
+  const std::string path = folder.file("store");
+  const int n = 400, old = 40;
+  {
+    far::store<int, V> saved(n);
+    fill(saved, n);
+    saved.save(path);
+  }
+  far::store<int, V> data(4 * n);
+  fill(data, old);
+  {
+    std::unique_ptr<ballast> most;
+    if (far::rank() + 1 == far::nprocs()) most = std::make_unique<ballast>(1000);
+    far::barrier();
+    CHECK(refused([&] { data.load(path); }));
+    far::barrier();
+    CHECK_EQ(data.size(), static_cast<std::size_t>(old));
+    for (int i = 0; i < n; ++i) CHECK(data.get(i).has_value() == (i < old));
+    far::barrier();
+  }
+  far::barrier();
+  data.load(path);
+  for (int i = 0; i < n; ++i) CHECK(data.get(i) == value_of<V>(i));
+  CHECK(data.verify().good());
+  far::barrier();
+}
+FAR_TEST(loads_without_room) {
+  check_load_without_room<large>("store_full_objects");
+  check_load_without_room<map_types::record>("store_full_records");
+}
+
 /// Memory of what was erased serves other keys, two barriers later. Ranks that had remembered the
 /// place have forgotten it by then.
 FAR_TEST(memory_that_is_used_again) {

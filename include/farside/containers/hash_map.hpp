@@ -206,7 +206,7 @@ class hash_map {
 
   /// The same for many keys, with many of them in flight together; results are in the order of the
   /// keys. Each takes effect at a moment of its own; changes of one key in the order in which they
-  /// are given, finds in any.
+  /// are given, finds in any. If there is no room for one it throws, and others may have been made.
   std::vector<std::optional<V>> find(std::span<const K> keys,
                                      concurrency with = concurrency::everything) const {
     std::vector<std::optional<V>> results;
@@ -276,8 +276,8 @@ class hash_map {
   /// Collective: adds the entries of a file that a map of the same types has saved, on any number
   /// of ranks; values that are there already are replaced. A file that is damaged, cut off or of
   /// other types throws on all ranks and leaves the map as it was; classes are told apart by their
-  /// sizes alone. Takes memory for the entries twice while it runs. If the segments have no room
-  /// for them it throws on all ranks, too, and the map may have some.
+  /// sizes alone. So does a segment without room for the entries (far::allocation_error): all keys
+  /// of the file count as new ones there. Takes memory for the entries twice while it runs.
   void load(const std::string& path) { detail::map::load(tables_, state_, path); }
 
   /// Collective.

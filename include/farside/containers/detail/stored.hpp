@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 namespace far::inline FARSIDE_BACKEND::detail {
 
@@ -43,6 +44,7 @@ struct stored {
     return read(from) == value;
   }
   static void release(const std::uint64_t*) {}
+  static void try_room(const T&, std::vector<ptr<std::byte>>&) {}
 };
 
 template <class T>
@@ -53,7 +55,7 @@ struct stored<T, false> {
   /// The bytes go to this rank's own segment, and are there after the next flush.
   static void pack(const T& value, std::uint64_t* to) {
     auto bytes = to_bytes(value);
-    auto at = alloc<std::byte>(std::max<std::size_t>(bytes.size(), 1));
+    auto at = room_for(bytes);
     // Uncounted, like the allocation: own memory.
     context& c = here();
     c.link.put(at.rank(), at.offset(), bytes.data(), bytes.size());
@@ -75,8 +77,15 @@ struct stored<T, false> {
     return *held == value;
   }
   static void release(const std::uint64_t* from) { dealloc(where(from)); }
+  /// Takes what pack() will take.
+  static void try_room(const T& value, std::vector<ptr<std::byte>>& taken) {
+    taken.push_back(room_for(to_bytes(value)));
+  }
 
  private:
+  static ptr<std::byte> room_for(const std::vector<std::byte>& bytes) {
+    return alloc<std::byte>(std::max<std::size_t>(bytes.size(), 1));
+  }
   static ptr<std::byte> where(const std::uint64_t* from) {
     return ptr<std::byte>::from_raw(from[0]);
   }

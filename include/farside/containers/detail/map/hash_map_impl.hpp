@@ -153,21 +153,51 @@ void save(Core& m, const std::string& path) {
                   [&] { return Iterator(m, m.members.rank(), 1); });
 }
 
-/// Collective. `add` adds a span of entries.
-template <class V, class Core, class Add>
-void load(Core& m, const std::string& path, Add add) {
+/// What keys and values take besides buckets, as long as this is there.
+struct bytes_on_trial {
+  std::vector<ptr<std::byte>> taken;
+  ~bytes_on_trial() {
+    for (const ptr<std::byte> at : taken) dealloc(at);
+  }
+};
+
+/// Collective. `add` adds a span of entries. `try_room` takes what some blocks of them will take
+/// besides buckets, and gives it back. Nothing else takes memory meanwhile: what was there is there
+/// for them.
+template <class V, class Core, class TryRoom, class Add>
+void load(Core& m, const std::string& path, TryRoom try_room, Add add) {
   auto note = calling<"hash_map::load">(m);
+  const std::string what = m.full_name() + " load(" + path + ")";
   pair_file::load<typename Core::K, V>(
-      m.members, m.full_name() + " load(" + path + ")", path,
-      [&](std::uint64_t entries) { reserve(m, entries); }, add);
+      m.members, what, path,
+      [&](std::uint64_t entries, const auto& mine) {
+        barrier(m.members);  // sizes are told
+        reserve(m, m.total_size() + entries);
+        do_together(m.members, what, [&] { try_room(mine); }, [] {});
+        barrier(m.members);
+      },
+      add);
 }
 /// Collective: the entries become those of a map.
 template <class Core>
 void load(const fast_handle& tables, const container_handle<Core>& state, const std::string& path) {
   using V = typename Core::V;
-  load<V>(*state, path, [&](std::span<const std::pair<typename Core::K, V>> entries) {
-    update_many(tables, state, assign_there(), entries, concurrency::everything);
-  });
+  using T = typename Core::traits;
+  load<V>(
+      *state, path,
+      [](const auto& blocks) {
+        if constexpr (!T::in_place) {
+          bytes_on_trial bytes;
+          for (const auto& entries : blocks)
+            for (const auto& [key, value] : entries) {
+              T::key_store::try_room(key, bytes.taken);
+              T::value_store::try_room(value, bytes.taken);
+            }
+        }
+      },
+      [&](std::span<const std::pair<typename Core::K, V>> entries) {
+        update_many(tables, state, assign_there(), entries, concurrency::everything);
+      });
 }
 
 }  // namespace far::inline FARSIDE_BACKEND::detail::map

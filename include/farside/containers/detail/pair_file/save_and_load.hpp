@@ -3,6 +3,7 @@
 
 #include <farside/containers/detail/pair_file/format.hpp>
 #include <farside/core/collectives.hpp>
+#include <farside/core/detail/together.hpp>
 #include <farside/core/serialization.hpp>
 
 #include <algorithm>
@@ -86,8 +87,9 @@ void save(const team& over, const std::string& what, const std::string& path,
   if (!problem.empty()) raise<error>(what, ": cannot write ", path, ": ", problem, ". ", unchanged);
 }
 
-/// Collective: reads a file, of which each member gets some blocks. `make_room(n)`, which is
-/// collective, is called before the first of `n` pairs is added; `add` adds a span of them.
+/// Collective: reads a file, of which each member gets some blocks. `make_room(n, mine)`, which is
+/// collective, is called before the first of `n` pairs is added: it throws on all members if one of
+/// them has no room for its own. `add` adds a span of them.
 template <class K, class V, class MakeRoom, class Add>
 void load(const team& over, const std::string& what, const std::string& path, MakeRoom make_room,
           Add add) {
@@ -132,12 +134,13 @@ void load(const team& over, const std::string& what, const std::string& path, Ma
               " has read: it was replaced meanwhile, or lies in a folder of this machine only";
   agree(over, what, problem, unchanged);
 
-  make_room(all_entries);
-  problem = problem_of([&] {
-    for (const auto& entries : mine) add(std::span<const entry>(entries));
-    return std::string();
-  });
-  agree(over, what, problem, "The map has some of the file's entries.");
+  make_room(all_entries, mine);
+  do_together(
+      over, what + " of some of the file's entries",
+      [&] {
+        for (const auto& entries : mine) add(std::span<const entry>(entries));
+      },
+      [] {});
   barrier(over);
 }
 

@@ -81,19 +81,49 @@ class value_walk {
 template <class Core>
 using entry_iterator = copying_iterator<value_walk<Core>>;
 
+/// Takes the memory of these entries' keys and objects, and gives it back.
+template <class Core, class Blocks>
+void try_room(Core& m, const Blocks& blocks) {
+  struct object {
+    rank_t member;
+    place at;
+  };
+  struct objects_on_trial {
+    Core& of;
+    std::vector<object> taken;
+    ~objects_on_trial() {
+      if constexpr (!Core::in_bucket)
+        for (const object& one : taken) of.memory.give_back(one.member, one.at);
+    }
+  };
+  map::bytes_on_trial bytes;
+  objects_on_trial objects{m, {}};
+  for (const auto& entries : blocks)
+    for (const auto& [key, value] : entries) {
+      Core::traits::key_store::try_room(key, bytes.taken);
+      if constexpr (!Core::in_bucket) {
+        const rank_t member = m.place_of(key).member;
+        objects.taken.push_back({member, m.memory.take(member, m.members.world_rank(member),
+                                                       Core::layout::image_of(value).size())});
+      }
+    }
+}
+
 /// Collective: adds the entries of a file; values that are there are replaced. Copies that readers
 /// have kept end with it.
 template <class Core>
 void load(Core& m, const std::string& path) {
   using value = typename Core::value_type;
-  map::load<value>(m, path, [&](std::span<const std::pair<typename Core::K, value>> entries) {
-    for (const auto& [key, v] : entries) {
-      typename Core::outcome counts;
-      while (m.template put_value<if_blocked::wait>(key, v, counts) != changed::yes &&
-             m.template replace_value<if_blocked::wait>(key, v) != changed::yes) {
-      }
-    }
-  });
+  map::load<value>(
+      m, path, [&](const auto& blocks) { try_room(m, blocks); },
+      [&](std::span<const std::pair<typename Core::K, value>> entries) {
+        for (const auto& [key, v] : entries) {
+          typename Core::outcome counts;
+          while (m.template put_value<if_blocked::wait>(key, v, counts) != changed::yes &&
+                 m.template replace_value<if_blocked::wait>(key, v) != changed::yes) {
+          }
+        }
+      });
   m.forget_all();
 }
 
