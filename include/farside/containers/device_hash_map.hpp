@@ -172,7 +172,8 @@ class device_hash_map {
     double slots = static_cast<double>(capacity) / load / ranks;
     // Hashes do not spread evenly: what one rank has more than its part.
     if (ranks > 1) slots += 6 * __builtin_sqrt(slots);
-    if (slots >= static_cast<double>(max_segment / sizeof(detail::word_pair)))
+    constexpr std::size_t most = max_segment / sizeof(detail::word_pair);
+    if (slots >= static_cast<double>(most))
       detail::raise<allocation_error>("device_hash_map: no room for ", capacity,
                                       " entries at a load of ", load,
                                       ": each rank would need more slots than a device segment can "

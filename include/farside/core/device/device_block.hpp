@@ -17,8 +17,7 @@ class device_block {
   /// Throws far::allocation_error if there is no room. Local; no communication.
   device_block(const device& on, std::size_t bytes)
       : on_(on), memory_(on_->alloc<std::byte>(bytes)), bytes_(bytes) {}
-  device_block(device_block&& other) noexcept
-      : on_(other.on_), memory_(other.release()), bytes_(other.bytes_) {}
+  device_block(device_block&& other) noexcept { *this = std::move(other); }
   device_block& operator=(device_block&& other) noexcept {
     std::swap(on_, other.on_);
     std::swap(memory_, other.memory_);

@@ -144,16 +144,17 @@ inline std::size_t asked_segment(std::size_t bytes) {
   return bytes;
 }
 
-/// A handle's state, which goes with its runtime: handles do not keep it.
+/// A handle's state, which goes with its runtime: handles do not keep it. A handle that was moved from has none.
 inline device_state& living(const std::weak_ptr<device_state>& state, device_state* at) {
-  if (state.expired()) [[unlikely]]
-    raise(
-        "device memory is used after its far::runtime has ended, or by a far::device_stream that "
-        "was "
-        "moved from. Declare what uses it after the runtime, in the same or an inner scope, and "
-        "use "
-        "the stream that was moved to.");
-  return *at;
+  if (!state.expired()) [[likely]]
+    return *at;
+  const std::weak_ptr<device_state> none;
+  if (!state.owner_before(none) && !none.owner_before(state))
+    raise("a far::device_stream is used that was moved from. Use the one that it was moved to.");
+  raise(
+      "device memory is used after its far::runtime has ended. Declare what uses it after the "
+      "runtime, "
+      "in the same or an inner scope.");
 }
 
 /// Whether this program may use device memory in the way it was built.

@@ -8,6 +8,8 @@
 // nobody is told by it.
 #pragma once
 
+#include <farside/base/backend_choice.hpp>
+
 #include <cstdint>
 #include <exception>
 #include <mutex>
