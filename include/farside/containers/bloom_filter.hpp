@@ -1,6 +1,11 @@
 // far::bloom_filter<K>: a set that takes a few bits for each key. It never denies a key that is in
-// it. It claims a key that is not in it with a small probability. It is blocked: all bits of a key
-// lie in one 64-bit word, so that
+// it. It claims a key that is not in it with a small probability.
+//
+//   far::bloom_filter<std::uint64_t> seen(1'000'000);   // collective
+//   if (seen.insert(key)) ...                           // true of one of all that insert it
+//   if (!seen.find(key)) ...                            // nobody has inserted it
+//
+// It is blocked: all bits of a key lie in one 64-bit word, so that
 //
 //   insert   is one atomic, and tells exactly one of all that insert a new key that it is new
 //   find     is one read

@@ -1,6 +1,10 @@
 // far::checksum_queue<T>: a queue on one rank whose elements are verified by a checksum, as in the
 // thesis (Brock 2022, 5.1), on every back end.
 //
+//   far::checksum_queue<int> work(0, 1024);   // collective: hosted on rank 0, 1,024 elements
+//   work.push(7);                             // waits for room
+//   int x = work.pop();                       // waits for an element
+//
 // A push takes a ticket and writes element and checksum; a pop takes one, reads both and compares.
 // The checksum depends on the ticket, so that what the ring held a round ago is never taken for
 // new. Where memory is not coherent far::circular_queue does the same. On coherent memory it has a

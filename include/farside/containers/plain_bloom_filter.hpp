@@ -2,6 +2,10 @@
 // bits than bloom_filter (10 instead of 12 a key for 1 %, 14 instead of 23 for 0.1 %, 19 instead of
 // 43 for 0.01 %), but k operations a key instead of one, and an insert is not atomic.
 //
+//   far::plain_bloom_filter<std::uint64_t> seen(1'000'000, 0.001);   // collective
+//   seen.insert(key);
+//   if (!seen.find(key)) ...                                         // nobody has inserted it
+//
 // What can be relied on, with any operations at the same time:
 //
 //   find is false     no insert of that key had returned when it began
