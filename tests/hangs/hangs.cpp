@@ -66,6 +66,12 @@ const std::map<std::string, int (*)()> programs = {
        if (first()) parts.fence();
        return 0;
      }},
+    {"save-alone",
+     [] {
+       far::store<int, int> parts(100);
+       if (first()) parts.save("/dev/null");
+       return 0;
+     }},
     {"print-alone",
      [] {
        if (first()) far::print("hello\n");

@@ -57,7 +57,7 @@ for backend in smp "$@"; do
     start "$backend.$name" "$farside" run -n 3 --backend "$backend" "$program" "$name"
   done
 done
-for name in different-structures quiesce-alone fence-alone print-and-barrier map-alone clear-alone team lock handler handler-barrier handler-reduce no-room-for-an-answer computes serves teams-differ thread returns says; do
+for name in different-structures quiesce-alone fence-alone save-alone print-and-barrier map-alone clear-alone team lock handler handler-barrier handler-reduce no-room-for-an-answer computes serves teams-differ thread returns says; do
   start "smp.$name" "$farside" run -n 4 --backend smp "$program" "$name"
 done
 start smp.threads "$farside" run -n 3 --threads --backend smp "$program" barrier-alone
@@ -82,6 +82,7 @@ check smp.print-and-barrier 1 "rank 0 calls print, ranks 1 to 3 call barrier at 
 check smp.different-structures 1 "rank 0 calls all_reduce" "ranks 1 to 3 call barrier" "$rule" '!signal' '!operator'
 check smp.quiesce-alone 1 "rank 0 calls quiesce" "ranks 1 to 3 call the destructor of hash_map" "$rule" '!signal' '!operator'
 check smp.fence-alone 1 "rank 0 calls store::fence" "ranks 1 to 3 call the destructor of store" "$rule" '!signal' '!operator'
+check smp.save-alone 1 "rank 0 calls store::save" "ranks 1 to 3 call the destructor of store" '!hash_map'
 check smp.map-alone 1 "rank 0 calls the constructor of hash_map at .*:$(line map-alone), the others have left far::run"
 check smp.clear-alone 1 "rank 0 calls hash_map::clear, ranks 1 to 3 call the destructor of hash_map"
 check smp.team 1 "every rank waits" "rank 0 waits for barrier at .*:$(line team)$" "ranks 1 to 3 wait for barrier at .*:$(line world)$"

@@ -355,7 +355,10 @@ class store {
   /// Collective: removes all entries. Who waits goes on waiting.
   void clear() { detail::stores::clear(*state_); }
   /// Collective: makes room in the index for `entries` altogether.
-  void reserve(std::size_t entries) { detail::map::reserve(*state_, entries); }
+  void reserve(std::size_t entries) {
+    auto note = detail::calling<"store::reserve">(*state_);
+    detail::map::reserve(*state_, entries);
+  }
 
   /// Collective: every entry goes to the rank that another placement says, which is the store's from
   /// then on. Puts and erases those that move. Throws far::allocation_error on all ranks if a segment
@@ -363,7 +366,10 @@ class store {
   void move_to(Placement next) { detail::stores::move_to(*state_, std::move(next)); }
 
   /// Collective: writes all entries to a file, as hash_map::save does.
-  void save(const std::string& path) const { detail::map::save<core, iterator>(*state_, path); }
+  void save(const std::string& path) const {
+    auto note = detail::calling<"store::save">(*state_);
+    detail::map::save<core, iterator>(*state_, path);
+  }
   /// Collective: adds the entries of a file that a store of the same types has saved, on any number of
   /// ranks; values that are there are replaced. As hash_map::load.
   void load(const std::string& path) { detail::stores::load(*state_, path); }

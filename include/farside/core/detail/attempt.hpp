@@ -89,7 +89,8 @@ class attempt {
     std::string why = t.me == first ? reason().substr(0, longest_reason) : std::string();
     std::uint64_t length = why.size();
     broadcast_bytes(c, t, &length, sizeof length, first);
-    if (length > longest_reason) raise_other_collective(c, name, text("rank ", t.ranks[first]));
+    if (length == 0 || length > longest_reason)
+      raise_other_collective(c, name, text("rank ", t.ranks[first]));
     why.resize(length);
     broadcast_bytes(c, t, why.data(), length, first);
     if (thrown_) std::rethrow_exception(thrown_);
@@ -106,11 +107,13 @@ class attempt {
   }
 
  private:
+  /// Not empty, which no other member would believe.
   std::string reason() const {
     try {
       std::rethrow_exception(thrown_);
     } catch (const std::exception& e) {
-      return e.what();
+      const std::string why = e.what();
+      return why.empty() ? "an exception that says nothing" : why;
     } catch (...) {
       return "an exception that is no std::exception";
     }

@@ -114,6 +114,7 @@ void try_room(Core& m, const Blocks& blocks) {
 template <class Core>
 void load(Core& m, const std::string& path) {
   using value = typename Core::value_type;
+  auto note = calling<"store::load">(m);
   map::load<value>(
       m, path, [&](const auto& blocks) { try_room(m, blocks); },
       [&](std::span<const std::pair<typename Core::K, value>> entries) {
