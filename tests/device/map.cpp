@@ -205,12 +205,12 @@ FAR_TEST(inserts_by_streams_and_in_bulk_are_counted_apart) {
   far::barrier();
 }
 
-/// Three parts: the two buffers are used again.
+/// Three parts: the two buffers are used again. The stand-in takes a second for them, so that it does it with 3
+/// ranks alone.
 FAR_TEST(bulk_inserts_of_several_parts) {
   far::device gpu;
-  if (gpu.kind() != std::string("cuda") && far::nprocs() != 3)
-    SKIP("once is enough: it takes a second");
-  const std::size_t n = (std::size_t{2} << 20) + 1000;
+  const bool large = gpu.kind() == std::string("cuda") || far::nprocs() == 3;
+  const std::size_t n = large ? (std::size_t{2} << 20) + 1000 : 10'000;
   far::device_hash_map<u64, u64> map(gpu, n / 8, {.load = 0.9});
   if (far::rank() == 0) {
     std::vector<u64> keys(n), ones(n, 1);
@@ -283,6 +283,7 @@ FAR_TEST(forbidden_keys_and_values_end_a_checked_kernel) {
 }
 #endif
 
+#if !defined(FARSIDE_USE_CUDA)
 /// The path of processors that swap two words at once, which no CPU takes otherwise. The lock is for those who
 /// claim slots: the value is stored first, as nobody looks at it before the key is there.
 struct paired_atomics : far::detail::kernel_atomics {
@@ -330,6 +331,7 @@ FAR_TEST(slots_that_are_claimed_with_their_value) {
   }
   CHECK_EQ(wrong, 0u);
 }
+#endif
 
 /// What a thread leaves that stops between claim and publication.
 FAR_TEST(a_claimed_key_is_not_there_until_it_has_a_value) {

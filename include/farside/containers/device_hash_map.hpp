@@ -61,7 +61,7 @@ class device_hash_map {
     ref_.words_ = {detail::to_word(with.empty_key), detail::to_word(with.absent_value)};
     detail::do_together(
         world(), "device_hash_map",
-        [&] {
+        [&, this] {
           require_reach();
           slots_ = device_block(gpu_, ref_.slots_ * sizeof(detail::word_pair));
           table_ = device_block(gpu_, n * sizeof(std::uint64_t));

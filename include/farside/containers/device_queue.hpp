@@ -120,7 +120,7 @@ class device_queue {
     ref_.count_ = capacity;
     detail::do_together(
         world(), "device_queue",
-        [&] {
+        [&, this] {
           if (!gpu_.reaches(owner))
             detail::raise(
                 "device_queue: the device of rank ", far::rank(), " cannot reach that of rank ",

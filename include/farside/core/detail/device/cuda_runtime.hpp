@@ -282,7 +282,8 @@ class cuda_runtime {
     device_fault fault;
     check(cudaMemcpy(&fault, own_, sizeof fault, cudaMemcpyDeviceToHost), "a kernel");
     if (fault.kind == 0 || fault.kind == static_cast<std::uint64_t>(fault_kind::incomplete)) return;
-    check(cudaMemset(own_, 0, sizeof fault), "clearing device memory");
+    const device_fault none;
+    write_now(0, &none, sizeof none);
     faults_->add(fault.work, std::make_exception_ptr(
                                  usage_error(text("farside: rank ", rank_, ": ", text_of(fault)))));
   }
