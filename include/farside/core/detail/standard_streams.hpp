@@ -27,7 +27,8 @@ inline std::atomic<int> output_lost_by{0};
 inline void check_output(int status, void*) {
   errno = 0;
   bool written = !std::cout.flush().bad() && std::fflush(stdout) == 0;
-  int reason = errno != 0 ? errno : output_lost_by.load();
+  int reason = errno;
+  if (output_lost_by != 0) reason = output_lost_by;
   if (written && std::ferror(stdout) == 0 && output_lost_by == 0) return;
   std::fprintf(
       stderr,
